@@ -1,0 +1,68 @@
+# What each target does: make help
+
+VERSION ?= desarrollo
+GO      ?= go
+LINTER  ?= $(shell command -v golangci-lint || ls "$$($(GO) env GOPATH)/bin/golangci-lint" 2>/dev/null)
+
+# ./... passes over folders named testdata; the mirror is a package like any other.
+PACKAGES := ./... ./testdata/mirror
+# Where two goroutines can disagree about money or about which files are current.
+RACED    := ./store/... ./ledger/... ./snapshots/... ./api/...
+# Where a process is killed while it writes.
+KILLED   := ./store/... ./ledger/... ./cmd/cotejo
+KILLS    ?= 20
+FUZZTIME ?= 10s
+
+# Flags of the machine must not change what is built and tested here.
+export GOFLAGS := -mod=readonly
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test check fmt vet lint race kill bench fuzz openapi clean
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | \
+		while IFS="$$(printf '\t')" read -r target what; do printf '  make %-8s %s\n' "$$target" "$$what"; done
+
+build: ## bin/cotejo, reproducible: the same source and VERSION give the same bytes
+	$(GO) build -trimpath -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o bin/cotejo ./cmd/cotejo
+
+demo: build ## everything running on invented data: first verified answer, keys and lines to paste
+	bin/cotejo demo
+
+test: ## every test
+	$(GO) test $(PACKAGES)
+
+check: fmt vet lint race kill ## what CI runs besides the tests
+
+fmt: ## fails and names the files that gofmt would change
+	@files=$$(git ls-files --cached --others --exclude-standard -- '*.go' | xargs gofmt -l); \
+		test -z "$$files" || { echo "gofmt -w these:"; echo "$$files"; exit 1; }
+
+vet: ## go vet
+	$(GO) vet $(PACKAGES)
+
+lint: ## golangci-lint, when it is installed (.ci/run names the version)
+	@if [ -n "$(LINTER)" ]; then "$(LINTER)" run $(PACKAGES); else echo "golangci-lint is not installed: skipped"; fi
+
+race: ## the tests of store, ledger, snapshots and api under the race detector
+	$(GO) test -race $(RACED)
+
+kill: ## kill -9 of a writing process, KILLS times: no acknowledged write may be missing
+	COTEJO_KILLS=$(KILLS) $(GO) test -count=1 -run Kill $(KILLED)
+
+bench: build ## what we claim about speed, as ratios
+	bin/cotejo bench company
+
+fuzz: ## every fuzz target for FUZZTIME
+	@set -e; for package in $$($(GO) list $(PACKAGES)); do \
+		for target in $$($(GO) test -list '^Fuzz' "$$package" | grep '^Fuzz' || true); do \
+			echo "$$package $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package"; \
+		done; \
+	done
+
+openapi: ## writes api/openapi.yaml anew from the list of operations
+	COTEJO_UPDATE=1 $(GO) test -count=1 -run OpenAPI ./api/... ./cmd/cotejo
+
+clean: ## removes what make build wrote
+	rm -rf bin

@@ -1,0 +1,418 @@
+package accounts_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"go.uber.org/goleak"
+
+	"cotejo/accounts"
+	"cotejo/ledger"
+	"cotejo/store"
+)
+
+var (
+	ctx    = context.Background()
+	pepper = bytes.Repeat([]byte("pimienta"), 4)
+)
+
+// fixture is a service on a ledger in memory with a clock that steps.
+type fixture struct {
+	*accounts.Service
+	t      *testing.T
+	ledger *ledger.Ledger
+	store  store.Store
+	now    time.Time
+}
+
+func (f *fixture) clock() time.Time {
+	f.now = f.now.Add(time.Second)
+	return f.now
+}
+
+// open starts a service over fs; the second start on the same fs sees the data
+// of the first.
+func open(t *testing.T, fs vfs.FS, random interface{ Read([]byte) (int, error) }) *fixture {
+	t.Helper()
+	s, err := store.OpenPebble("datos", store.PebbleOptions{FS: fs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := ledger.Open(s, ledger.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{t: t, ledger: l, store: s, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
+	f.Service = accounts.New(l, pepper, random, f.clock)
+	return f
+}
+
+func (f *fixture) close() {
+	f.t.Helper()
+	if _, err := ledger.Check(f.store); err != nil {
+		f.t.Error(err)
+	}
+	if err := errors.Join(f.ledger.Close(), f.store.Close()); err != nil {
+		f.t.Error(err)
+	}
+}
+
+func (f *fixture) organization(name string) accounts.Organization {
+	f.t.Helper()
+	o, err := f.CreateOrganization(ctx, name)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return o
+}
+
+func (f *fixture) key(org ledger.OrgID, mode accounts.Mode) (string, accounts.Key) {
+	f.t.Helper()
+	secret, key, err := f.CreateKey(ctx, org, mode)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return secret, key
+}
+
+func TestOrganizations(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	fs := vfs.NewMem()
+	f := open(t, fs, nil)
+	a, b := f.organization("Empaques del Ñandú, S.A. de C.V."), f.organization("Otra")
+	if a.Account == b.Account || a.ID == b.ID || !a.Created.Before(b.Created) {
+		t.Errorf("two organizations share something: %+v, %+v", a, b)
+	}
+	if _, err := f.Organization(a.ID + 1); !errors.Is(err, accounts.ErrNotFound) {
+		t.Errorf("unknown organization: %v", err)
+	}
+	f.close()
+
+	f = open(t, fs, nil)
+	defer f.close()
+	all, err := f.Organizations()
+	if err != nil || len(all) != 2 || all[0] != a || all[1] != b {
+		t.Errorf("after reopening: %+v, %v; want %+v and %+v", all, err, a, b)
+	}
+	if got, err := f.Organization(a.ID); err != nil || got != a {
+		t.Errorf("Organization = %+v, %v; want %+v", got, err, a)
+	}
+}
+
+func TestKeysAuthenticate(t *testing.T) {
+	fs := vfs.NewMem()
+	f := open(t, fs, nil)
+	o := f.organization("Uno")
+	live, liveKey := f.key(o.ID, accounts.Live)
+	test, testKey := f.key(o.ID, accounts.Test)
+	if !strings.HasPrefix(live, "svc_live_") || !strings.HasPrefix(test, "svc_test_") || len(live) != 66 {
+		t.Errorf("keys look like %q and %q", live, test)
+	}
+	who := func(secret string, key accounts.Key) {
+		t.Helper()
+		want := accounts.Principal{Account: o.Account, Org: o.ID, Mode: key.Mode, KeyID: key.ID}
+		for range 2 { // from the store, then from memory
+			if got, err := f.Authenticate([]byte(secret)); err != nil || got != want {
+				t.Errorf("Authenticate = %+v, %v; want %+v", got, err, want)
+			}
+		}
+	}
+	who(live, liveKey)
+	who(test, testKey)
+	f.close()
+	f = open(t, fs, nil)
+	defer f.close()
+	who(live, liveKey)
+	if keys, err := f.Keys(o.ID); err != nil || len(keys) != 2 || keys[0] != liveKey || keys[1] != testKey {
+		t.Errorf("Keys = %+v, %v", keys, err)
+	}
+}
+
+// TestRefusalsAreEqual changes a valid key in every way that a caller can.
+func TestRefusalsAreEqual(t *testing.T) {
+	f := open(t, vfs.NewMem(), nil)
+	defer f.close()
+	o := f.organization("Uno")
+	secret, _ := f.key(o.ID, accounts.Live)
+	other, _ := f.key(o.ID, accounts.Live)
+
+	refused := func(what, key string) {
+		t.Helper()
+		p, err := f.Authenticate([]byte(key))
+		if err != accounts.ErrUnauthorized || p != (accounts.Principal{}) {
+			t.Errorf("%s: %+v, %v; want ErrUnauthorized alone", what, p, err)
+		}
+	}
+	refused("empty", "")
+	refused("short", secret[:65])
+	refused("long", secret+"0")
+	refused("typing error", secret[:20]+"~"+secret[21:])
+	refused("another key's secret", accounts.WithCheck(secret[:17]+other[17:60]))
+	refused("one bit of the secret", accounts.WithCheck(secret[:59]+flip(secret[59:60])))
+	refused("unknown lookup id", accounts.WithCheck("svc_live_00000000"+secret[17:60]))
+	refused("other mode", accounts.WithCheck("svc_test_"+secret[9:60]))
+	refused("other prefix", accounts.WithCheck("svc_adm__"+secret[9:60]))
+	refused("upper case lookup id", accounts.WithCheck(secret[:9]+strings.ToUpper("abcdefgh")+secret[17:60]))
+	if _, err := f.Authenticate([]byte(secret)); err != nil {
+		t.Errorf("the key itself: %v", err)
+	}
+}
+
+func flip(s string) string {
+	if s == "A" {
+		return "E"
+	}
+	return "A"
+}
+
+func TestKeyIsNeverStored(t *testing.T) {
+	f := open(t, vfs.NewMem(), nil)
+	defer f.close()
+	o := f.organization("Uno")
+	secret, key := f.key(o.ID, accounts.Live)
+	if _, err := f.Authenticate([]byte(secret)); err != nil {
+		t.Fatal(err)
+	}
+	m := hmac.New(sha256.New, pepper)
+	m.Write([]byte(secret))
+	sum := m.Sum(nil)
+	hashes := 0
+	for g := range store.Group(store.Groups + 1) {
+		err := f.store.Reader(g).Scan(nil, nil, func(k, v []byte) error {
+			row := append(append([]byte(nil), k...), v...)
+			if bytes.Contains(row, []byte(secret[17:60])) || bytes.Contains(row, []byte(secret[:20])) {
+				t.Errorf("group %d keeps the key under %x", g, k)
+			}
+			if bytes.Contains(row, sum) {
+				hashes++
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if hashes != 1 {
+		t.Errorf("the keyed hash of %s is stored %d times, want once", key.ID, hashes)
+	}
+}
+
+func TestAuthenticateDoesNotAllocate(t *testing.T) {
+	f := open(t, vfs.NewMem(), nil)
+	defer f.close()
+	secret, _ := f.key(f.organization("Uno").ID, accounts.Live)
+	key := []byte(secret)
+	if n := testing.AllocsPerRun(200, func() {
+		if _, err := f.Authenticate(key); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("Authenticate allocates %v times on a hit", n)
+	}
+}
+
+// stuttering gives each run of n bytes twice, so that the first try of every id
+// collides with the one before.
+type stuttering struct {
+	rng  *rand.Rand
+	last []byte
+}
+
+func (s *stuttering) Read(p []byte) (int, error) {
+	if len(s.last) == len(p) {
+		copy(p, s.last)
+		s.last = nil
+		return len(p), nil
+	}
+	for i := range p {
+		p[i] = byte(s.rng.Uint32())
+	}
+	s.last = bytes.Clone(p)
+	return len(p), nil
+}
+
+func TestCollisionsAreRetried(t *testing.T) {
+	f := open(t, vfs.NewMem(), &stuttering{rng: rand.New(rand.NewPCG(1, 1))})
+	defer f.close()
+	first, second := f.organization("Uno"), f.organization("Dos")
+	if first.ID == second.ID || first.Account == second.Account {
+		t.Fatalf("a claimed id was given again: %+v, %+v", first, second)
+	}
+	a, keyA := f.key(first.ID, accounts.Live)
+	b, keyB := f.key(second.ID, accounts.Live)
+	if keyA.ID == keyB.ID {
+		t.Fatalf("a claimed lookup id was given again: %s", keyA.ID)
+	}
+	for secret, org := range map[string]ledger.OrgID{a: first.ID, b: second.ID} {
+		if p, err := f.Authenticate([]byte(secret)); err != nil || p.Org != org {
+			t.Errorf("Authenticate = %+v, %v; want organization %d", p, err, org)
+		}
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+func TestBrokenRandomnessEnds(t *testing.T) {
+	f := open(t, vfs.NewMem(), zeros{})
+	defer f.close()
+	if _, err := f.CreateOrganization(ctx, "Uno"); err == nil {
+		t.Error("an organization was made of zeros")
+	}
+}
+
+func TestLimits(t *testing.T) {
+	f := open(t, vfs.NewMem(), nil)
+	defer f.close()
+	o := f.organization(strings.Repeat("ñ", 300))
+	name := func(s string) {
+		t.Helper()
+		if _, err := f.CreateOrganization(ctx, s); !errors.Is(err, accounts.ErrInvalid) {
+			t.Errorf("name %q: %v; want ErrInvalid", s, err)
+		}
+	}
+	name("")
+	name(strings.Repeat("n", 301))
+	name("a\nb")
+	name("a\x00b")
+	name("a\xffb")
+
+	money := func(centavos int64, reason string) {
+		t.Helper()
+		if _, err := f.Credit(ctx, o.ID, centavos, reason); !errors.Is(err, accounts.ErrInvalid) {
+			t.Errorf("credit of %d for %q: %v; want ErrInvalid", centavos, reason, err)
+		}
+	}
+	money(0, "abono")
+	money(-1, "abono")
+	money(100_000_000_000, "abono")
+	money(1, "")
+	money(1, strings.Repeat("r", 501))
+
+	for range 10 {
+		f.key(o.ID, accounts.Live)
+	}
+	if _, _, err := f.CreateKey(ctx, o.ID, accounts.Live); !errors.Is(err, accounts.ErrTooManyKeys) {
+		t.Errorf("eleventh key: %v", err)
+	}
+	f.key(o.ID, accounts.Test)
+	if _, _, err := f.CreateKey(ctx, o.ID, 9); !errors.Is(err, accounts.ErrInvalid) {
+		t.Errorf("mode 9: %v", err)
+	}
+	if _, _, err := f.CreateKey(ctx, o.ID+1, accounts.Live); !errors.Is(err, accounts.ErrNotFound) {
+		t.Errorf("key of nobody: %v", err)
+	}
+}
+
+func TestCreditReachesTheWallet(t *testing.T) {
+	f := open(t, vfs.NewMem(), nil)
+	defer f.close()
+	o := f.organization("Uno")
+	got, err := f.Credit(ctx, o.ID, 99_999_999_999, "transferencia")
+	want := ledger.Charged{Movement: 1, Centavos: 99_999_999_999, Balance: 99_999_999_999}
+	if err != nil || got != want {
+		t.Errorf("Credit = %+v, %v; want %+v", got, err, want)
+	}
+	if balance, err := f.ledger.Balance(o.Account, f.clock()); err != nil || balance != want.Balance {
+		t.Errorf("Balance = %d, %v", balance, err)
+	}
+	if _, err := f.Credit(ctx, o.ID+1, 1, "transferencia"); !errors.Is(err, accounts.ErrNotFound) {
+		t.Errorf("credit of nobody: %v", err)
+	}
+}
+
+func TestOrgForm(t *testing.T) {
+	f := func(id ledger.OrgID, text string) {
+		t.Helper()
+		if got := accounts.FormatOrg(id); got != text {
+			t.Errorf("FormatOrg(%d) = %q, want %q", id, got, text)
+		}
+		if got, err := accounts.ParseOrg(text); err != nil || got != id {
+			t.Errorf("ParseOrg(%q) = %d, %v; want %d", text, got, err, id)
+		}
+	}
+	f(0, "org_0000000000000")
+	f(31, "org_000000000000Z")
+	f(0x0123456789abcdef, "org_028T5CY4TQKFF")
+	f(1<<64-1, "org_FZZZZZZZZZZZZ")
+
+	bad := func(text string) {
+		t.Helper()
+		if id, err := accounts.ParseOrg(text); !errors.Is(err, accounts.ErrInvalid) {
+			t.Errorf("ParseOrg(%q) = %d, %v; want ErrInvalid", text, id, err)
+		}
+	}
+	bad("")
+	bad("org_")
+	bad("org_G000000000000") // beyond 64 bits
+	bad("org_000000000000I")
+	bad("org_000000000000z")
+	bad("ORG_0000000000000")
+	bad("org_00000000000000")
+	bad("org_000000000000\xff")
+}
+
+func FuzzParseOrg(f *testing.F) {
+	f.Add("org_FZZZZZZZZZZZZ")
+	f.Add("org_0000000000000")
+	f.Add("org_0000000000I00")
+	f.Fuzz(func(t *testing.T, s string) {
+		if id, err := accounts.ParseOrg(s); err == nil && accounts.FormatOrg(id) != s {
+			t.Errorf("ParseOrg(%q) = %d, which prints %q", s, id, accounts.FormatOrg(id))
+		}
+	})
+}
+
+func FuzzAuthenticate(f *testing.F) {
+	fix := open(&testing.T{}, vfs.NewMem(), nil)
+	defer fix.close()
+	o, err := fix.CreateOrganization(ctx, "Uno")
+	if err != nil {
+		f.Fatal(err)
+	}
+	secret, _, err := fix.CreateKey(ctx, o.ID, accounts.Live)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add([]byte(secret)[:40])
+	f.Add([]byte("svc_test_" + secret[9:]))
+	f.Add(binary.BigEndian.AppendUint64(nil, 7))
+	f.Add([]byte(accounts.WithCheck(fmt.Sprintf("svc_live_%08d%043d", 1, 1))))
+	f.Fuzz(func(t *testing.T, key []byte) {
+		_, err := fix.Authenticate(key)
+		if valid := string(key) == secret; valid != (err == nil) {
+			t.Errorf("Authenticate(%q) = %v", key, err)
+		}
+	})
+}
+
+func BenchmarkAuthenticate(b *testing.B) {
+	f := open(&testing.T{}, vfs.NewMem(), nil)
+	defer f.close()
+	o, err := f.CreateOrganization(ctx, "Uno")
+	if err != nil {
+		b.Fatal(err)
+	}
+	secret, _, err := f.CreateKey(ctx, o.ID, accounts.Live)
+	if err != nil {
+		b.Fatal(err)
+	}
+	key := []byte(secret)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := f.Authenticate(key); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

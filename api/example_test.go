@@ -1,0 +1,51 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestExamples asks what the reference shows, over the sandbox, and compares
+// with the answer it shows, to the byte but for white space. Rewrite them with
+// go test ./api -run Examples -update, and then the document.
+func TestExamples(t *testing.T) {
+	f := newFixture(t)
+	ran := 0
+	for _, op := range f.table {
+		for _, e := range op.Examples {
+			ran++
+			a := f.send(op.Method, e.Target, f.keyHeader("test")...)
+			if a.status != 200 {
+				t.Fatalf("%s: %d %s", e.Name, a.status, a.body)
+			}
+			if *update {
+				files := must(filepath.Glob("../products/*/examples/" + e.Name + ".json"))
+				if len(files) != 1 {
+					t.Fatalf("%s: found %v", e.Name, files)
+				}
+				var b bytes.Buffer
+				if err := json.Indent(&b, a.body, "", "  "); err != nil {
+					t.Fatal(err)
+				}
+				b.WriteByte('\n')
+				if err := os.WriteFile(files[0], b.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				continue
+			}
+			var want bytes.Buffer
+			if err := json.Compact(&want, e.Body); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(a.body, want.Bytes()) {
+				t.Errorf("%s %s:\n got %s\nwant %s", op.Method, e.Target, a.body, want.Bytes())
+			}
+		}
+	}
+	if ran == 0 {
+		t.Fatal("no examples")
+	}
+}

@@ -1,0 +1,235 @@
+package api
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/valyala/fasthttp/fasthttputil"
+
+	"cotejo/accounts"
+	"cotejo/ingest"
+	"cotejo/ledger"
+	"cotejo/operation"
+	"cotejo/products/company"
+	"cotejo/products/platform"
+	"cotejo/sandbox"
+	"cotejo/snapshots"
+	"cotejo/store"
+	"cotejo/testdata/mirror"
+)
+
+// noon is the moment of the tests: 20 November 2026, 10:15 in Mexico City.
+var noon = time.Date(2026, 11, 20, 16, 15, 0, 0, time.UTC)
+
+// fixture is the whole service on one machine: real sources, store, ledger and
+// accounts, reached over HTTP. Every answer is checked against the OpenAPI
+// document as it arrives.
+type fixture struct {
+	t        testing.TB
+	table    operation.Table
+	pipeline *operation.Pipeline
+	sources  *snapshots.Catalogue
+	live     *snapshots.Live
+	accounts *accounts.Service
+	listener *fasthttputil.InmemoryListener
+	keys     map[string]string // live, test, poor (no money), other (another organization)
+	log      *logBuffer
+
+	mu  sync.Mutex
+	now time.Time
+}
+
+func newFixture(t testing.TB) *fixture {
+	f := &fixture{t: t, now: noon, keys: map[string]string{}, log: &logBuffer{}}
+	dir := t.TempDir()
+	f.sources = must(snapshots.OpenCatalogue(filepath.Join(dir, "fuentes")))
+	tests := must(snapshots.OpenCatalogue(filepath.Join(dir, "pruebas")))
+	for _, file := range sandbox.Files() {
+		f.ingest(tests, ingest.Request{Source: file.Source, Name: file.Name, Content: file.Open, Corte: file.Corte, Now: file.Downloaded})
+	}
+	f.live = must(snapshots.NewLive(f.sources))
+	testLive := must(snapshots.NewLive(tests))
+
+	pebble := must(store.OpenPebble("cuentas", store.PebbleOptions{FS: vfs.NewMem()}))
+	random := rand.NewChaCha8([32]byte{1}) // ids and keys are the same in every run
+	book := must(ledger.Open(pebble, ledger.Options{Random: random}))
+	f.accounts = accounts.New(book, bytes.Repeat([]byte{7}, 32), random, f.clock)
+	f.organization("live", accounts.Live, 100_00)
+	f.organization("poor", accounts.Live, 0)
+	f.organization("other", accounts.Live, 100_00)
+	f.organization("test", accounts.Test, 0)
+
+	f.pipeline = &operation.Pipeline{Live: f.live, Sandbox: testLive, Ledger: book, Accounts: f.accounts, Now: f.clock}
+	f.table = must(operation.NewTable(company.Operations(), platform.Operations(platform.Config{
+		Catalogue: f.sources, Live: f.live, Pipeline: f.pipeline, Now: f.clock,
+	})))
+	server := must(New(Config{Table: f.table, Pipeline: f.pipeline, Log: slog.New(slog.NewJSONHandler(f.log, nil))}))
+	f.listener = fasthttputil.NewInmemoryListener()
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(f.listener) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		for _, err := range []error{server.Shutdown(ctx), <-served, book.Close(), pebble.Close(), f.live.Close(), testLive.Close()} {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return f
+}
+
+// organization creates one with a key of the given name and some money.
+func (f *fixture) organization(name string, mode accounts.Mode, centavos int64) {
+	ctx := context.Background()
+	org := must(f.accounts.CreateOrganization(ctx, "Organización "+name))
+	if centavos > 0 {
+		must(f.accounts.Credit(ctx, org.ID, centavos, "prueba"))
+	}
+	secret, _, err := f.accounts.CreateKey(ctx, org.ID, mode)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.keys[name] = secret
+}
+
+// loadStage makes a stage of the mirror the current edition of live keys.
+func (f *fixture) loadStage(stage int) ingest.Result {
+	f.t.Helper()
+	content, ok := mirror.File(stage, mirror.Listado69B)
+	if !ok {
+		f.t.Fatalf("the mirror has no stage %d", stage)
+	}
+	return f.load(content)
+}
+
+func (f *fixture) load(content []byte) ingest.Result {
+	f.t.Helper()
+	r := f.ingest(f.sources, ingest.Request{
+		Source: "sat_69b", Name: "Listado_completo_69-B.csv", Now: f.clock(),
+		Content: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil },
+	})
+	if _, err := f.live.Refresh(); err != nil {
+		f.t.Fatal(err)
+	}
+	return r
+}
+
+func (f *fixture) ingest(c *snapshots.Catalogue, r ingest.Request) ingest.Result {
+	f.t.Helper()
+	result, err := ingest.Ingest(context.Background(), c, r)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return result
+}
+
+func (f *fixture) clock() time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.now
+}
+
+func (f *fixture) advance(d time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.now = f.now.Add(d)
+}
+
+// answer is one HTTP answer.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// get asks for a target as it is written, with the key of a name ("" for none).
+func (f *fixture) get(target, key string) answer {
+	f.t.Helper()
+	return f.send("GET", target, f.keyHeader(key)...)
+}
+
+func (f *fixture) keyHeader(name string) []string {
+	if name == "" {
+		return nil
+	}
+	key, ok := f.keys[name]
+	if !ok {
+		key = name // written out in the test
+	}
+	return []string{"X-Api-Key: " + key}
+}
+
+// send writes a request with the given header lines.
+func (f *fixture) send(method, target string, headers ...string) answer {
+	f.t.Helper()
+	var b strings.Builder
+	b.WriteString(method + " " + target + " HTTP/1.1\r\nHost: cotejo.test\r\n")
+	for _, h := range headers {
+		b.WriteString(h + "\r\n")
+	}
+	return f.raw(method, target, b.String()+"\r\n")
+}
+
+// raw writes bytes as they are and reads one answer, which must be one that the
+// OpenAPI document promises for the method and target.
+func (f *fixture) raw(method, target, request string) answer {
+	f.t.Helper()
+	conn := must(f.listener.Dial())
+	defer conn.Close()
+	go conn.Write([]byte(request)) // an answer may come before all is read
+	a := read(f.t, conn, method)
+	checkContract(f.t, f.table, method, target, a)
+	return a
+}
+
+func read(t testing.TB, conn net.Conn, method string) answer {
+	t.Helper()
+	resp, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer{resp.StatusCode, resp.Header, body}
+}
+
+// logBuffer collects the log of a server.
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

@@ -1,0 +1,181 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestScripts runs testdata/*.txt: the contract of the HTTP interface, for
+// people to read. Each file starts with an empty service (see newFixture).
+//
+//	load STAGE                  ingest a stage of the mirror as sat_69b
+//	quarantine                  offer a page of HTML as sat_69b
+//	advance DURATION            let the clock run
+//	GET|HEAD|… TARGET [KEY]     ask, as one of the fixture's keys
+//	with HEADER: VALUE          a header of the next request, before it
+//	status == N
+//	header NAME == VALUE        header NAME absent      header NAME contains TEXT
+//	body PATH == JSON           .a.b.0 walks the answer; PATH . is all of it
+//	body PATH absent            body PATH length N
+//	body contains TEXT          body lacks TEXT
+//	save NAME PATH              later $NAME stands for that text
+//	same                        the body is byte for byte the one before it
+func TestScripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := 0
+	for _, file := range files {
+		if filepath.Base(file) == "spec_fields.txt" {
+			continue
+		}
+		ran++
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) { runScript(t, file) })
+	}
+	if ran == 0 {
+		t.Fatal("no scripts")
+	}
+}
+
+func runScript(t *testing.T, file string) {
+	f := newFixture(t)
+	var headers []string
+	var last answer
+	var before []byte
+	saved := map[string]string{}
+	for n, line := range strings.Split(string(must(os.ReadFile(file))), "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		for name, value := range saved {
+			line = strings.ReplaceAll(line, "$"+name, value)
+		}
+		fail := func(format string, args ...any) {
+			t.Helper()
+			t.Fatalf("%s:%d: %s: "+format+"\n%s", append(append([]any{file, n + 1, line}, args...), last.body)...)
+		}
+		word, rest, _ := strings.Cut(line, " ")
+		switch word {
+		case "load":
+			f.loadStage(must(strconv.Atoi(rest)))
+		case "quarantine":
+			f.load([]byte("<!DOCTYPE html><html><body>En mantenimiento</body></html>"))
+		case "advance":
+			f.advance(must(time.ParseDuration(rest)))
+		case "with":
+			headers = append(headers, rest)
+		case "GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS":
+			target, key, _ := strings.Cut(rest, " ")
+			before = last.body
+			f.t = t
+			last = f.send(word, target, append(headers, f.keyHeader(key)...)...)
+			headers = nil
+		case "status":
+			if want := strings.TrimPrefix(rest, "== "); strconv.Itoa(last.status) != want {
+				fail("got %d", last.status)
+			}
+		case "header":
+			name, check, _ := strings.Cut(rest, " ")
+			got, present := last.header.Get(name), last.header.Values(name) != nil
+			switch {
+			case check == "absent" && !present:
+			case strings.HasPrefix(check, "== ") && got == check[3:]:
+			case strings.HasPrefix(check, "contains ") && strings.Contains(got, check[9:]):
+			default:
+				fail("got %q", got)
+			}
+		case "body":
+			switch {
+			case strings.HasPrefix(rest, "contains "):
+				if !bytes.Contains(last.body, []byte(rest[9:])) {
+					fail("not there")
+				}
+			case strings.HasPrefix(rest, "lacks "):
+				if bytes.Contains(last.body, []byte(rest[6:])) {
+					fail("it is there")
+				}
+			default:
+				checkBody(last.body, rest, fail)
+			}
+		case "save":
+			name, path, _ := strings.Cut(rest, " ")
+			value, ok := walk(last.body, path)
+			if text, isText := value.(string); ok && isText {
+				saved[name] = text
+			} else {
+				fail("no text there")
+			}
+		case "same":
+			if !bytes.Equal(last.body, before) {
+				fail("differs from %s", before)
+			}
+		default:
+			fail("unknown word")
+		}
+	}
+}
+
+func checkBody(body []byte, rest string, fail func(string, ...any)) {
+	path, check, _ := strings.Cut(rest, " ")
+	got, ok := walk(body, path)
+	switch {
+	case check == "absent":
+		if ok {
+			fail("got %v", got)
+		}
+	case strings.HasPrefix(check, "length "):
+		list, _ := got.([]any)
+		if n := must(strconv.Atoi(check[7:])); !ok || len(list) != n {
+			fail("got %v", got)
+		}
+	case strings.HasPrefix(check, "== "):
+		var want any
+		if err := json.Unmarshal([]byte(check[3:]), &want); err != nil {
+			fail("%v", err)
+		}
+		if !ok || !reflect.DeepEqual(got, want) {
+			fail("got %v", got)
+		}
+	default:
+		fail("unknown check")
+	}
+}
+
+// walk follows .a.b.0 through a JSON text.
+func walk(body []byte, path string) (any, bool) {
+	var v any
+	if json.Unmarshal(body, &v) != nil {
+		return nil, false
+	}
+	for name := range strings.SplitSeq(strings.Trim(path, "."), ".") {
+		if name == "" {
+			continue
+		}
+		switch at := v.(type) {
+		case map[string]any:
+			child, ok := at[name]
+			if !ok {
+				return nil, false
+			}
+			v = child
+		case []any:
+			i, err := strconv.Atoi(name)
+			if err != nil || i < 0 || i >= len(at) {
+				return nil, false
+			}
+			v = at[i]
+		default:
+			return nil, false
+		}
+	}
+	return v, true
+}

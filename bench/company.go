@@ -1,0 +1,125 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+// Host gives a bench what only the program around it can: data directories and
+// child processes.
+type Host struct {
+	// Prepare makes a data directory that holds the given list as sat_69b and at
+	// least records verifications, and returns a live key with money.
+	Prepare func(ctx context.Context, dir, listFile string, records int) (key string, err error)
+	// Command runs this program again with other arguments.
+	Command func(ctx context.Context, args ...string) *exec.Cmd
+	// Progress tells a person who waits what is going on.
+	Progress func(format string, args ...any)
+}
+
+// Company measures the company verification: the edition table, and the whole
+// request over HTTP with its durable charge and record. full uses more records
+// and longer repeats.
+func Company(ctx context.Context, h Host, full bool) (_ Report, err error) {
+	records, repeats, window := 1_000_000, 3, 5*time.Second
+	if full {
+		records, repeats, window = 5_000_000, 7, 10*time.Second
+	}
+	const listRows = 15_000
+	report := newReport("company")
+	dir, err := os.MkdirTemp("", "cotejo-bench-")
+	if err != nil {
+		return report, err
+	}
+	defer os.RemoveAll(dir)
+
+	h.Progress("tabla de edición: %d RFC", lookupKeys)
+	if err := measureLookup(&report); err != nil {
+		return report, err
+	}
+
+	listFile := filepath.Join(dir, "lista.csv")
+	f, err := os.Create(listFile)
+	if err != nil {
+		return report, err
+	}
+	listed, err := writeList(f, listRows, rand.New(rand.NewPCG(69, 1)))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return report, err
+	}
+	data := filepath.Join(dir, "datos")
+	h.Progress("preparando %d registros", records)
+	key, err := h.Prepare(ctx, data, listFile, records)
+	if err != nil {
+		return report, err
+	}
+
+	server, err := startChild(ctx, h.Command, "serve", "--data", data)
+	if err != nil {
+		return report, err
+	}
+	defer func() { err = errors.Join(err, server.stop()) }()
+	body, err := typicalAnswer(server.addr, key)
+	if err != nil {
+		return report, err
+	}
+	bodyFile, err := writeBody(dir, body)
+	if err != nil {
+		return report, err
+	}
+	bare, err := startChild(ctx, h.Command, "bench-bare", "--body", bodyFile)
+	if err != nil {
+		return report, err
+	}
+	defer func() { err = errors.Join(err, bare.stop()) }()
+
+	measure := func(c *child) (perCPU, perSecond float64, err error) {
+		before, err := c.cpuSeconds()
+		if err != nil {
+			return 0, 0, err
+		}
+		start := time.Now()
+		n, err := load(ctx, c.addr, key, listed, window)
+		wall := time.Since(start).Seconds()
+		after, errAfter := c.cpuSeconds()
+		return float64(n) / (after - before), float64(n) / wall, errors.Join(err, errAfter)
+	}
+	var ours, oursWall, theirs, theirsWall []float64
+	for i := range repeats + 1 {
+		h.Progress("HTTP, vuelta %d de %d", i, repeats)
+		perCPU, wall, err := measure(server)
+		if err != nil {
+			return report, fmt.Errorf("servicio: %w", err)
+		}
+		barePerCPU, bareWall, err := measure(bare)
+		if err != nil {
+			return report, fmt.Errorf("servidor vacío: %w", err)
+		}
+		if i == 0 {
+			continue // warm-up
+		}
+		ours, oursWall = append(ours, perCPU), append(oursWall, wall)
+		theirs, theirsWall = append(theirs, barePerCPU), append(theirsWall, bareWall)
+	}
+	memory, err := server.anonymousMB()
+	if err != nil {
+		return report, err
+	}
+	report.Figures["http_vs_bare"] = median(ratios(ours, theirs))
+	report.Figures["http_per_cpu_s"] = median(ours)
+	report.Figures["http_per_s"] = median(oursWall)
+	report.Figures["rss_anon_mb"] = memory
+	report.Detail["http"] = map[string]any{
+		"baseline": "bare fasthttp handler, same body bytes", "connections": httpConnections,
+		"hits_percent": httpHits, "list_rows": listRows, "records_before": records,
+		"window_s": window.Seconds(), "body_bytes": len(body),
+		"per_cpu_s": ours, "bare_per_cpu_s": theirs, "per_s": oursWall, "bare_per_s": theirsWall,
+	}
+	return report, nil
+}

@@ -1,0 +1,202 @@
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+const (
+	httpConnections = 64
+	httpHits        = 3   // of 100 requests: companies that are on the list
+	clockTicks      = 100 // USER_HZ, fixed on Linux
+	answerPatience  = 10 * time.Second
+)
+
+// bareServer answers every request with the same bytes: what an HTTP server
+// costs that does nothing. It runs until its process is killed.
+func bareServer(l net.Listener, body []byte) error {
+	s := fasthttp.Server{
+		NoDefaultServerHeader: true,
+		Handler: func(ctx *fasthttp.RequestCtx) {
+			ctx.SetContentType("application/json")
+			ctx.SetBody(body)
+		},
+	}
+	return s.Serve(l)
+}
+
+// ServeBare is the body of the child process that the http figures are
+// measured against.
+func ServeBare(addr, bodyFile string) error {
+	body, err := os.ReadFile(bodyFile)
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	return bareServer(l, body)
+}
+
+// child is a server in a process of its own.
+type child struct {
+	cmd  *exec.Cmd
+	addr string
+}
+
+func startChild(ctx context.Context, command func(ctx context.Context, args ...string) *exec.Cmd, args ...string) (*child, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	c := &child{addr: l.Addr().String()}
+	if err := l.Close(); err != nil {
+		return nil, err
+	}
+	c.cmd = command(ctx, append(args, "--addr", c.addr)...)
+	c.cmd.Stdout = nil
+	var log bytes.Buffer
+	c.cmd.Stderr = &log
+	if err := c.cmd.Start(); err != nil {
+		return nil, err
+	}
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if conn, err := net.Dial("tcp", c.addr); err == nil {
+			return c, conn.Close()
+		}
+	}
+	return nil, errors.Join(fmt.Errorf("%v no escucha: %s", args, log.String()), c.stop())
+}
+
+// stop kills: what the child has acknowledged is durable, and the bench throws
+// its data away.
+func (c *child) stop() error {
+	if err := c.cmd.Process.Kill(); err != nil {
+		return err
+	}
+	_ = c.cmd.Wait() // says that it was killed
+	return nil
+}
+
+// cpuSeconds returns the processor time that the child has used so far.
+func (c *child) cpuSeconds() (float64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	// The second field is the name in parentheses and may hold blanks.
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	user, err1 := strconv.Atoi(fields[11])
+	system, err2 := strconv.Atoi(fields[12])
+	return float64(user+system) / clockTicks, errors.Join(err1, err2)
+}
+
+// anonymousMB returns the child's resident anonymous memory.
+func (c *child) anonymousMB() (float64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if kb, ok := strings.CutPrefix(line, "RssAnon:"); ok {
+			n, err := strconv.ParseFloat(strings.Fields(kb)[0], 64)
+			return n / 1024, err
+		}
+	}
+	return 0, errors.New("el núcleo no dice RssAnon")
+}
+
+// load asks addr from all connections for a while and returns how many answers
+// came. Any answer but 200 fails it.
+func load(ctx context.Context, addr, key string, rfcs []string, duration time.Duration) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, duration)
+	defer cancel()
+	var answers atomic.Int64
+	var wg sync.WaitGroup
+	failures := make(chan error, httpConnections)
+	for i := range httpConnections {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			if err := ask(ctx, addr, key, rfcs, rand.New(rand.NewPCG(uint64(i), 7)), &answers); err != nil {
+				failures <- err
+				cancel()
+			}
+		}()
+	}
+	wg.Wait()
+	close(failures)
+	return int(answers.Load()), <-failures
+}
+
+func ask(ctx context.Context, addr, key string, listed []string, random *rand.Rand, answers *atomic.Int64) error {
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if deadline, ok := ctx.Deadline(); ok {
+		if err := conn.SetDeadline(deadline.Add(answerPatience)); err != nil {
+			return err
+		}
+	}
+	reader := bufio.NewReaderSize(conn, 16<<10)
+	var request []byte
+	var response fasthttp.Response
+	for ctx.Err() == nil {
+		rfc := ""
+		if random.IntN(100) < httpHits {
+			rfc = listed[random.IntN(len(listed))]
+		} else {
+			rfc = RandomRFC(random)
+		}
+		request = fmt.Appendf(request[:0], "GET /v1/empresa/%s HTTP/1.1\r\nHost: %s\r\nX-Api-Key: %s\r\n\r\n", rfc, addr, key)
+		if _, err := conn.Write(request); err != nil {
+			return err
+		}
+		if err := response.Read(reader); err != nil {
+			return err
+		}
+		if response.StatusCode() != fasthttp.StatusOK {
+			return fmt.Errorf("%s: %d %s", rfc, response.StatusCode(), response.Body())
+		}
+		answers.Add(1)
+	}
+	return nil
+}
+
+// typicalAnswer returns the body for an RFC that is on no list.
+func typicalAnswer(addr, key string) ([]byte, error) {
+	request := fasthttp.AcquireRequest()
+	defer fasthttp.ReleaseRequest(request)
+	response := fasthttp.AcquireResponse()
+	defer fasthttp.ReleaseResponse(response)
+	request.SetRequestURI("http://" + addr + "/v1/empresa/ZZZ990101AB1")
+	request.Header.Set("X-Api-Key", key)
+	if err := fasthttp.Do(request, response); err != nil {
+		return nil, err
+	}
+	return bytes.Clone(response.Body()), nil
+}
+
+// writeBody leaves the typical answer where the bare server reads it.
+func writeBody(dir string, body []byte) (string, error) {
+	path := filepath.Join(dir, "answer.json")
+	return path, os.WriteFile(path, body, 0o600)
+}

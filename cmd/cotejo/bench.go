@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"sync"
+	"sync/atomic"
+
+	"cotejo/accounts"
+	"cotejo/bench"
+	"cotejo/ingest"
+	"cotejo/operation"
+	"cotejo/products/company"
+	"cotejo/snapshots"
+)
+
+// benchAskers is how many goroutines ask at once while a bench prepares.
+const benchAskers = 128
+
+type benchCmd struct {
+	Name string `arg:"" enum:"company" help:"Qué medir: company."`
+	Full bool   `help:"Tamaños reales, sin límite de tiempo."`
+}
+
+func (c *benchCmd) Run(a *app) error {
+	host := bench.Host{
+		Prepare: prepareBench,
+		Command: func(ctx context.Context, args ...string) *exec.Cmd {
+			return exec.CommandContext(ctx, os.Args[0], args...)
+		},
+		Progress: func(format string, args ...any) { fmt.Fprintf(a.stderr, format+"\n", args...) },
+	}
+	report, err := bench.Company(a.ctx, host, c.Full)
+	if err != nil {
+		return err
+	}
+	a.json = true // a report is for programs
+	return a.print(report, nil)
+}
+
+// benchBareCmd is the baseline's child process.
+type benchBareCmd struct {
+	Body string  `required:""`
+	Addr *string `required:""`
+}
+
+func (c *benchBareCmd) Run(a *app) error { return bench.ServeBare(a.config.get("addr"), c.Body) }
+
+// prepareBench loads the list and records verifications through the pipeline
+// that serves requests, with as many askers as the sequencer likes.
+func prepareBench(ctx context.Context, dir, listFile string, records int) (_ string, err error) {
+	n, err := openNode(configuration{values: map[string]string{"data": dir}})
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, n.close()) }()
+	if _, err := ingest.Ingest(ctx, n.sources, ingest.Request{Source: "sat_69b", File: listFile, Now: now()}); err != nil {
+		return "", err
+	}
+	org, err := n.accounts.CreateOrganization(ctx, "Medición")
+	if err != nil {
+		return "", err
+	}
+	if _, err := n.accounts.Credit(ctx, org.ID, 999_999_999_00, "medición"); err != nil {
+		return "", err
+	}
+	key, _, err := n.accounts.CreateKey(ctx, org.ID, accounts.Live)
+	if err != nil {
+		return "", err
+	}
+	live, err := snapshots.NewLive(n.sources)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, live.Close()) }()
+	pipeline := &operation.Pipeline{Live: live, Sandbox: live, Ledger: n.ledger, Accounts: n.accounts, Now: now}
+	return key, recordMany(ctx, pipeline, key, records)
+}
+
+// recordMany asks for random companies until records are stored.
+func recordMany(ctx context.Context, pipeline *operation.Pipeline, key string, records int) error {
+	table, err := operation.NewTable(company.Operations())
+	if err != nil {
+		return err
+	}
+	op := table.Find("verificarEmpresa")
+	var left atomic.Int64
+	left.Store(int64(records))
+	var wg sync.WaitGroup
+	failures := make(chan error, benchAskers)
+	for i := range benchAskers {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			random := rand.New(rand.NewPCG(uint64(i), 1))
+			var body []byte
+			for left.Add(-1) >= 0 && ctx.Err() == nil {
+				resp, err := pipeline.Do(ctx, &operation.Request{
+					Operation: op, Key: []byte(key),
+					Args: []operation.Arg{{In: operation.InPath, Name: "rfc", Value: bench.RandomRFC(random)}},
+				}, body[:0])
+				if err != nil {
+					failures <- err
+					return
+				}
+				body = resp.Body
+			}
+		}()
+	}
+	wg.Wait()
+	close(failures)
+	return errors.Join(<-failures, ctx.Err())
+}

@@ -1,0 +1,265 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"cotejo/accounts"
+	"cotejo/admin"
+	"cotejo/civil"
+	"cotejo/ledger"
+)
+
+// The commands that read or change account data. Each runs in the server that
+// owns the data directory or, when none does, in this process: the same handler
+// either way.
+
+type orgReply struct {
+	ID      string `json:"org"`
+	Name    string `json:"nombre"`
+	Created string `json:"creada"`
+}
+
+func newOrgReply(o accounts.Organization) orgReply {
+	return orgReply{accounts.FormatOrg(o.ID), o.Name, civil.Timestamp(o.Created)}
+}
+
+type keyReply struct {
+	Key     string `json:"llave"`
+	ID      string `json:"llave_id"`
+	Org     string `json:"org"`
+	Mode    string `json:"modo"`
+	Created string `json:"creada"`
+}
+
+type lotReply struct {
+	Number  uint64 `json:"lote"` // of the movement that brought it
+	Left    string `json:"saldo"`
+	Expires string `json:"vence"`
+}
+
+type walletReply struct {
+	Org     string     `json:"org"`
+	Balance string     `json:"saldo"`
+	Lots    []lotReply `json:"lotes"`
+}
+
+// statusReply is what a server says of itself.
+type statusReply struct {
+	PID   int    `json:"pid"`
+	Since string `json:"desde"`
+}
+
+type orgArgs struct {
+	Name string `json:"nombre,omitempty"`
+	Org  string `json:"org,omitempty"`
+	Mode string `json:"modo,omitempty"`
+	MXN  int64  `json:"centavos,omitempty"`
+	Why  string `json:"motivo,omitempty"`
+}
+
+// commands are the handlers over an open node.
+func (n *node) commands() admin.Commands {
+	on := func(f func(ctx context.Context, a orgArgs) (any, error)) admin.Handler {
+		return func(ctx context.Context, raw json.RawMessage, _ func(string)) (any, error) {
+			var a orgArgs
+			if err := json.Unmarshal(raw, &a); err != nil {
+				return nil, err
+			}
+			return f(ctx, a)
+		}
+	}
+	return admin.Commands{
+		"orgs.create": on(func(ctx context.Context, a orgArgs) (any, error) {
+			o, err := n.accounts.CreateOrganization(ctx, a.Name)
+			return newOrgReply(o), err
+		}),
+		"orgs.list": on(func(context.Context, orgArgs) (any, error) {
+			orgs, err := n.accounts.Organizations()
+			replies := make([]orgReply, len(orgs))
+			for i, o := range orgs {
+				replies[i] = newOrgReply(o)
+			}
+			return replies, err
+		}),
+		"keys.create": on(n.createKey),
+		"wallet.credit": on(func(ctx context.Context, a orgArgs) (any, error) {
+			org, err := accounts.ParseOrg(a.Org)
+			if err != nil {
+				return nil, err
+			}
+			if _, err := n.accounts.Credit(ctx, org, a.MXN, a.Why); err != nil {
+				return nil, err
+			}
+			return n.wallet(org)
+		}),
+		"wallet.show": on(func(_ context.Context, a orgArgs) (any, error) {
+			org, err := accounts.ParseOrg(a.Org)
+			if err != nil {
+				return nil, err
+			}
+			return n.wallet(org)
+		}),
+		"verify": n.verify,
+		"status": on(func(context.Context, orgArgs) (any, error) {
+			return statusReply{os.Getpid(), civil.Timestamp(n.opened)}, nil
+		}),
+	}
+}
+
+func (n *node) createKey(ctx context.Context, a orgArgs) (any, error) {
+	org, err := accounts.ParseOrg(a.Org)
+	if err != nil {
+		return nil, err
+	}
+	mode, ok := map[string]accounts.Mode{"live": accounts.Live, "test": accounts.Test}[a.Mode]
+	if !ok {
+		return nil, exitWith(exitUsage, "--mode es live o test, no «%s»", a.Mode)
+	}
+	secret, key, err := n.accounts.CreateKey(ctx, org, mode)
+	return keyReply{secret, key.ID, accounts.FormatOrg(key.Org), a.Mode, civil.Timestamp(key.Created)}, err
+}
+
+func (n *node) wallet(org ledger.OrgID) (walletReply, error) {
+	o, err := n.accounts.Organization(org)
+	if err != nil {
+		return walletReply{}, err
+	}
+	w, err := n.ledger.Wallet(o.Account, time.Now())
+	reply := walletReply{Org: accounts.FormatOrg(org), Balance: pesos(w.Balance), Lots: []lotReply{}}
+	for _, l := range w.Lots {
+		reply.Lots = append(reply.Lots, lotReply{l.Number, pesos(l.Centavos), civil.Timestamp(l.Expires)})
+	}
+	return reply, err
+}
+
+// execute runs a command where the data directory is owned.
+func (a *app) execute(command string, args, result any) error {
+	dir := a.config.get("data")
+	progress := func(line string) { fmt.Fprintln(a.stderr, line) }
+	if _, err := openDataDir(dir); err != nil {
+		return err
+	}
+	err := admin.Call(a.ctx, dir, command, args, result, progress)
+	if !errors.Is(err, admin.ErrNoServer) {
+		return err
+	}
+	n, err := openNode(a.config)
+	if err != nil {
+		return err
+	}
+	return errors.Join(n.commands().Run(a.ctx, command, args, result, progress), n.close())
+}
+
+type orgsCreate struct {
+	Name string `required:"" help:"Razón social."`
+}
+
+func (c *orgsCreate) Run(a *app) error {
+	var r orgReply
+	if err := a.execute("orgs.create", orgArgs{Name: c.Name}, &r); err != nil {
+		return err
+	}
+	return a.print(r, func() {
+		fmt.Fprintf(a.stdout, "organización %s  %s\nsiguiente: cotejo keys create --org %s --mode test\n", r.ID, r.Name, r.ID)
+	})
+}
+
+type orgsList struct{}
+
+func (c *orgsList) Run(a *app) error {
+	var r []orgReply
+	if err := a.execute("orgs.list", orgArgs{}, &r); err != nil {
+		return err
+	}
+	return a.print(r, func() {
+		if len(r) == 0 {
+			fmt.Fprintln(a.stdout, "Aún no hay organizaciones. Cree la primera: cotejo orgs create --name NOMBRE")
+		}
+		for _, o := range r {
+			fmt.Fprintf(a.stdout, "%s  %s  %s\n", o.ID, o.Created, o.Name)
+		}
+	})
+}
+
+type keysCreate struct {
+	Org  string `required:"" help:"Organización (org_…)."`
+	Mode string `required:"" help:"live: fuentes reales, consume saldo. test: datos sintéticos, sin costo." placeholder:"live|test"`
+}
+
+func (c *keysCreate) Run(a *app) error {
+	var r keyReply
+	if err := a.execute("keys.create", orgArgs{Org: c.Org, Mode: c.Mode}, &r); err != nil {
+		return err
+	}
+	return a.print(r, func() {
+		fmt.Fprintf(a.stdout, "%s\n", r.Key)
+		fmt.Fprintln(a.stderr, "Guárdela ahora: no se conserva y no se puede mostrar otra vez.")
+	})
+}
+
+type walletCredit struct {
+	Org    string `required:"" help:"Organización (org_…)."`
+	MXN    string `required:"" name:"mxn" help:"Pesos, con hasta dos decimales." placeholder:"500.00"`
+	Reason string `required:"" help:"Motivo, queda en el movimiento."`
+}
+
+func (c *walletCredit) Run(a *app) error {
+	centavos, err := parsePesos(c.MXN)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	var r walletReply
+	if err := a.execute("wallet.credit", orgArgs{Org: c.Org, MXN: centavos, Why: c.Reason}, &r); err != nil {
+		return err
+	}
+	return a.print(r, func() { fmt.Fprintf(a.stdout, "abonados %s MXN; saldo %s MXN\n", pesos(centavos), r.Balance) })
+}
+
+type walletShow struct {
+	Org string `required:"" help:"Organización (org_…)."`
+}
+
+func (c *walletShow) Run(a *app) error {
+	var r walletReply
+	if err := a.execute("wallet.show", orgArgs{Org: c.Org}, &r); err != nil {
+		return err
+	}
+	return a.print(r, func() {
+		fmt.Fprintf(a.stdout, "saldo %s MXN\n", r.Balance)
+		for _, l := range r.Lots {
+			fmt.Fprintf(a.stdout, "  lote %d  %s MXN  vence %s\n", l.Number, l.Left, l.Expires)
+		}
+	})
+}
+
+// pesos formats centavos with two decimals.
+func pesos(centavos int64) string {
+	sign := ""
+	if centavos < 0 {
+		sign, centavos = "-", -centavos
+	}
+	return fmt.Sprintf("%s%d.%02d", sign, centavos/100, centavos%100)
+}
+
+// parsePesos reads an amount above zero with at most two decimals, exactly.
+func parsePesos(s string) (int64, error) {
+	bad := fmt.Errorf("--mxn «%s»: se espera una cantidad en pesos mayor que cero, como 500 o 500.00", s)
+	whole, cents, _ := strings.Cut(s, ".")
+	if len(cents) > 2 || strings.ContainsAny(s, "+-eE_ ") || strings.HasSuffix(s, ".") {
+		return 0, bad
+	}
+	cents += strings.Repeat("0", 2-len(cents))
+	n, err := strconv.ParseInt(whole+cents, 10, 64)
+	if err != nil || n <= 0 || n > math.MaxInt64/1000 {
+		return 0, bad
+	}
+	return n, nil
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"cotejo/admin"
+	"cotejo/snapshots"
+)
+
+const minFreeDisk = 1 << 30 // bytes below which the doctor warns
+
+type doctorCmd struct{}
+
+// finding is one line of the doctor.
+type finding struct {
+	OK      bool   `json:"bien"`
+	Subject string `json:"revisado"`
+	Detail  string `json:"detalle"`
+}
+
+// Run looks at everything that the service needs, changes nothing but creates
+// an absent data directory, and fails when something would keep it from serving.
+func (c *doctorCmd) Run(a *app) error {
+	dir, err := openDataDir(a.config.get("data"))
+	if err != nil {
+		return err
+	}
+	findings := []finding{
+		checkWritable(dir.path), checkDisk(dir.path), checkClock(), checkPepper(a.config, dir.path),
+		checkEdition(dir), checkServer(a, dir.path),
+	}
+	bad := 0
+	for _, f := range findings {
+		if !f.OK {
+			bad++
+		}
+	}
+	err = a.print(findings, func() {
+		for _, f := range findings {
+			mark := "✓"
+			if !f.OK {
+				mark = "✗"
+			}
+			fmt.Fprintf(a.stdout, "%s %-10s %s\n", mark, f.Subject, f.Detail)
+		}
+	})
+	if err == nil && bad > 0 {
+		return exitWith(exitFailed, "%d de %d revisiones no pasan", bad, len(findings))
+	}
+	return err
+}
+
+func checkWritable(path string) finding {
+	f, err := os.CreateTemp(path, ".doctor-*")
+	if err != nil {
+		return finding{false, "carpeta", err.Error()}
+	}
+	err = errors.Join(f.Sync(), f.Close(), os.Remove(f.Name()))
+	if err != nil {
+		return finding{false, "carpeta", err.Error()}
+	}
+	return finding{true, "carpeta", path + ": se puede escribir"}
+}
+
+func checkDisk(path string) finding {
+	var s unix.Statfs_t
+	if err := unix.Statfs(path, &s); err != nil {
+		return finding{false, "disco", err.Error()}
+	}
+	free := s.Bavail * uint64(s.Bsize)
+	return finding{free >= minFreeDisk, "disco", fmt.Sprintf("%.1f GB libres", float64(free)/1e9)}
+}
+
+// checkClock knows only that time does not run before this program was written.
+func checkClock() finding {
+	t := now()
+	return finding{t.Year() >= 2026, "reloj", t.Format(time.RFC3339)}
+}
+
+func checkPepper(config configuration, path string) finding {
+	file := config.get("pepper_file")
+	if file == "" {
+		file = filepath.Join(path, filePepper)
+	}
+	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
+		return finding{true, "secreto", "se creará al primer arranque en " + file}
+	}
+	if _, err := readPepper(file); err != nil {
+		return finding{false, "secreto", err.Error()}
+	}
+	return finding{true, "secreto", file}
+}
+
+// checkEdition opens the newest edition, which compares every file with its hash.
+func checkEdition(dir *dataDir) finding {
+	manifest, err := dir.sources.LatestEdition()
+	if errors.Is(err, snapshots.ErrNoEdition) {
+		return finding{true, "edición", "ninguna todavía: cotejo ingest sat_69b --data " + dir.path}
+	}
+	if err == nil {
+		var ed *snapshots.Edition
+		if ed, err = dir.sources.OpenEdition(manifest); err == nil {
+			ed.Release()
+			return finding{true, "edición", fmt.Sprintf("%d, %d fuentes, archivos íntegros", manifest.Number, len(manifest.Sources))}
+		}
+	}
+	return finding{false, "edición", err.Error()}
+}
+
+func checkServer(a *app, path string) finding {
+	var r statusReply
+	switch err := admin.Call(a.ctx, path, "status", nil, &r, func(string) {}); {
+	case errors.Is(err, admin.ErrNoServer):
+		return finding{true, "servidor", "ninguno usa esta carpeta"}
+	case err != nil:
+		return finding{false, "servidor", err.Error()}
+	}
+	return finding{true, "servidor", fmt.Sprintf("pid %d, desde %s", r.PID, r.Since)}
+}

@@ -1,0 +1,222 @@
+// Command cotejo is the whole service: it loads official sources, serves the
+// API, and checks its own answers. This package only wires: it assembles the
+// operations, opens the data directory and prints.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"cotejo/accounts"
+	"cotejo/admin"
+	"cotejo/ingest"
+	"cotejo/ledger"
+	"cotejo/snapshots"
+	"cotejo/store"
+)
+
+// version is set by the build (-ldflags "-X main.version=…").
+var version = "desarrollo"
+
+// Exit codes, documented in docs/operations.md. 2 is left to the Go runtime: a
+// crash exits with it.
+const (
+	exitFailed      = 1
+	exitVerifyNo    = 3
+	exitPartial     = 4
+	exitNotFound    = 5
+	exitUsage       = 64
+	exitUnavailable = 69
+	exitInUse       = 73
+	exitIO          = 74
+	exitTryAgain    = 75
+	exitConfig      = 78
+	exitInterrupted = 130
+)
+
+// exitError ends the process with a code of its own.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
+
+func exitWith(code int, format string, args ...any) error {
+	return &exitError{code, fmt.Errorf(format, args...)}
+}
+
+// cli is the command line. Flags that are settings default to the configuration.
+type cli struct {
+	Config string  `help:"Archivo de configuración." env:"COTEJO_CONFIG" placeholder:"ARCHIVO"`
+	Data   *string `help:"Carpeta de datos." placeholder:"CARPETA"`
+	JSON   bool    `help:"Resultado en JSON."`
+
+	Serve     serveCmd     `cmd:"" help:"Sirve la API."`
+	Demo      demoCmd      `cmd:"" help:"Todo en marcha sobre un espejo local con datos sintéticos."`
+	Ingest    ingestCmd    `cmd:"" help:"Descarga o lee una fuente, la revisa y la activa."`
+	Check     checkCmd     `cmd:"" help:"Una respuesta sin servidor ni llave."`
+	Verify    verifyCmd    `cmd:"" help:"Recalcula respuestas guardadas y compara sus hashes."`
+	Recompute recomputeCmd `cmd:"" help:"Calcula de nuevo un registro desde su edición."`
+	Orgs      struct {
+		Create orgsCreate `cmd:"" help:"Crea una organización con su cuenta."`
+		List   orgsList   `cmd:"" help:"Lista las organizaciones."`
+	} `cmd:"" help:"Organizaciones."`
+	Keys struct {
+		Create keysCreate `cmd:"" help:"Crea una llave; se muestra una sola vez."`
+	} `cmd:"" help:"Llaves de la API."`
+	Wallet struct {
+		Credit walletCredit `cmd:"" help:"Abona saldo de paquete."`
+		Show   walletShow   `cmd:"" help:"Muestra saldo y lotes."`
+	} `cmd:"" help:"Monedero."`
+	Conf struct {
+		Show configShow `cmd:"" help:"Muestra la configuración."`
+	} `cmd:"" name:"config" help:"Configuración."`
+	Doctor  doctorCmd    `cmd:"" help:"Revisa la carpeta de datos y la máquina."`
+	Bench   benchCmd     `cmd:"" help:"Mide lo que se afirma, como razones."`
+	Bare    benchBareCmd `cmd:"" name:"bench-bare" hidden:""`
+	Version versionCmd   `cmd:"" help:"Versión del programa."`
+}
+
+// app is what every command gets.
+type app struct {
+	ctx            context.Context
+	config         configuration
+	json           bool
+	stdout, stderr io.Writer
+}
+
+// print writes v as one JSON document, or calls human.
+func (a *app) print(v any, human func()) error {
+	if !a.json {
+		human()
+		return nil
+	}
+	enc := json.NewEncoder(a.stdout)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+func main() {
+	// The first signal asks the command to end cleanly; a second one ends it.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run executes one command line and returns its exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var c cli
+	parser, err := kong.New(&c, kong.Name("cotejo"),
+		kong.Description("Respuestas de fuentes oficiales versionadas, que se pueden recalcular."),
+		kong.Writers(stdout, stderr), kong.Exit(func(code int) { panic(parserExit(code)) }),
+		kong.UsageOnError())
+	if err != nil {
+		panic(err) // the struct above is wrong
+	}
+	code, err := parseAndRun(ctx, parser, &c, args, stdout, stderr)
+	if err == nil {
+		return code
+	}
+	code = exitCode(err)
+	if c.JSON {
+		_ = json.NewEncoder(stderr).Encode(map[string]any{
+			"message_type": "exit_error", "code": code, "message": err.Error(),
+		})
+	} else {
+		fmt.Fprintf(stderr, "error: %v\n", err)
+	}
+	return code
+}
+
+// parserExit carries the exit of --help out of the parser.
+type parserExit int
+
+func parseAndRun(ctx context.Context, parser *kong.Kong, c *cli, args []string, stdout, stderr io.Writer) (code int, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			exit, ok := r.(parserExit)
+			if !ok {
+				panic(r)
+			}
+			code = int(exit)
+		}
+	}()
+	command, err := parser.Parse(args)
+	if err != nil {
+		return 0, exitWith(exitUsage, "%v. Vea «cotejo --help»", err)
+	}
+	flags := map[string]string{}
+	for _, f := range command.Flags() {
+		// A flag that is a setting is a *string: nil unless it was given.
+		if s, ok := f.Target.Interface().(*string); ok && s != nil {
+			flags[settingOf(f.Name)] = *s
+		}
+	}
+	config, err := loadConfiguration(c.Config, flags, environment())
+	if err != nil {
+		return 0, &exitError{exitConfig, err}
+	}
+	a := &app{ctx: ctx, config: config, json: c.JSON, stdout: stdout, stderr: stderr}
+	return 0, command.Run(a)
+}
+
+// settingOf turns a flag's name into its setting's: --base-url is base_url.
+func settingOf(flag string) string {
+	b := []byte(flag)
+	for i := range b {
+		if b[i] == '-' {
+			b[i] = '_'
+		}
+	}
+	return string(b)
+}
+
+// exitCode is the one table from error to exit code.
+func exitCode(err error) int {
+	var exit *exitError
+	var corrupt *snapshots.CorruptError
+	var remote *admin.Error
+	switch {
+	case errors.As(err, &exit):
+		return exit.code
+	case errors.As(err, &remote):
+		return remote.Code
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case errors.Is(err, store.ErrInUse):
+		return exitInUse
+	case errors.Is(err, ingest.ErrUnavailable):
+		return exitUnavailable
+	case errors.Is(err, snapshots.ErrBusy), errors.Is(err, ledger.ErrBusy):
+		return exitTryAgain
+	case errors.As(err, &corrupt):
+		return exitVerifyNo
+	case errors.Is(err, accounts.ErrNotFound), errors.Is(err, snapshots.ErrNotFound), errors.Is(err, snapshots.ErrNoEdition):
+		return exitNotFound
+	}
+	return exitFailed
+}
+
+type versionCmd struct{}
+
+func (versionCmd) Run(app *app) error {
+	v := struct {
+		Version string `json:"version"`
+		Format  int    `json:"formato"`
+		Engine  string `json:"engine_version"`
+	}{version, dataFormat, engineVersion}
+	return app.print(v, func() {
+		fmt.Fprintf(app.stdout, "cotejo %s (formato de datos %d, motor %s)\n", v.Version, v.Format, v.Engine)
+	})
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"cotejo/admin"
+	"cotejo/api"
+	"cotejo/operation"
+	"cotejo/products/company"
+	"cotejo/products/platform"
+	"cotejo/snapshots"
+)
+
+const (
+	// engineVersion is what every answer carries (spec: Versioning).
+	engineVersion = operation.EngineVersion
+	// pollEvery is how long an edition that another process published waits.
+	pollEvery = time.Second
+	// shutdownGrace bounds how long accepted requests may take to finish.
+	shutdownGrace = 25 * time.Second
+)
+
+// now is the clock of everything that runs.
+var now = time.Now
+
+// service is a node that answers.
+type service struct {
+	*node
+	live, sandboxLive *snapshots.Live
+	server            *api.Server
+	admin             *admin.Server
+	log               *slog.Logger
+	stopPolling       context.CancelFunc
+	polled            chan struct{}
+}
+
+// startService assembles everything over an open node and starts to follow
+// editions and administration. It does not listen for requests yet. It owns the
+// node from here on.
+func startService(ctx context.Context, config configuration, n *node, log *slog.Logger) (_ *service, err error) {
+	s := &service{node: n, log: log, polled: make(chan struct{}), stopPolling: func() {}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	if err := loadSandbox(ctx, n.dataDir.sandbox); err != nil {
+		return nil, err
+	}
+	if s.live, err = snapshots.NewLive(n.sources); err != nil {
+		return nil, err
+	}
+	if s.sandboxLive, err = snapshots.NewLive(n.sandbox); err != nil {
+		return nil, err
+	}
+	pipeline := &operation.Pipeline{
+		Live: s.live, Sandbox: s.sandboxLive, Ledger: n.ledger, Accounts: n.accounts, Now: now,
+	}
+	table, err := operation.NewTable(company.Operations(), platform.Operations(platform.Config{
+		Catalogue: n.sources, Live: s.live, Pipeline: pipeline, Now: now,
+	}))
+	if err != nil {
+		return nil, err
+	}
+	if s.server, err = api.New(api.Config{Table: table, Pipeline: pipeline, Log: log}); err != nil {
+		return nil, err
+	}
+	if s.admin, err = admin.Listen(n.path, n.commands(), exitCode); err != nil {
+		return nil, err
+	}
+	polling, stop := context.WithCancel(context.Background())
+	s.stopPolling = stop
+	go s.follow(polling)
+	return s, nil
+}
+
+// follow swaps in what this or another process published.
+func (s *service) follow(ctx context.Context) {
+	defer close(s.polled)
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	lastFault := ""
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		swapped, err := s.live.Refresh()
+		switch {
+		case err != nil && err.Error() != lastFault:
+			lastFault = err.Error()
+			s.log.Error("la edición más nueva no se puede abrir; se sigue sirviendo la anterior", "error", err)
+		case swapped:
+			lastFault = ""
+			ed := s.live.Acquire()
+			s.log.Info("edición activa", "edicion", ed.Manifest().Number, "edicion_sha256", ed.Manifest().SHA256)
+			ed.Release()
+		}
+	}
+}
+
+// serve answers on l until ctx ends, then finishes what was accepted.
+func (s *service) serve(ctx context.Context, l net.Listener) error {
+	failed := make(chan error, 1)
+	go func() { failed <- s.server.Serve(l) }()
+	var err error
+	select {
+	case err = <-failed:
+	case <-ctx.Done():
+		s.log.Info("cerrando: se terminan las peticiones aceptadas")
+		grace, cancel := context.WithTimeout(context.Background(), shutdownGrace)
+		defer cancel()
+		err = errors.Join(s.server.Shutdown(grace), <-failed)
+	}
+	return errors.Join(err, s.close())
+}
+
+// close stops everything that was started, in the reverse order.
+func (s *service) close() error {
+	var errs []error
+	if s.admin != nil {
+		errs = append(errs, s.admin.Close())
+		s.stopPolling()
+		<-s.polled
+	}
+	if s.sandboxLive != nil {
+		errs = append(errs, s.sandboxLive.Close())
+	}
+	if s.live != nil {
+		errs = append(errs, s.live.Close())
+	}
+	return errors.Join(append(errs, s.node.close())...)
+}
+
+type serveCmd struct {
+	Addr       *string `help:"Dirección y puerto." placeholder:"HOST:PUERTO"`
+	BaseURL    *string `name:"base-url" help:"Dirección pública." placeholder:"URL"`
+	PepperFile *string `name:"pepper-file" help:"Archivo con el secreto de las llaves." placeholder:"ARCHIVO"`
+}
+
+func (c *serveCmd) Run(a *app) error {
+	log := newLogger(a.stderr)
+	n, err := openNode(a.config)
+	if err != nil {
+		return err
+	}
+	s, err := startService(a.ctx, a.config, n, log)
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", a.config.get("addr"))
+	if err != nil {
+		return errors.Join(exitWith(exitUnavailable, "no se puede escuchar en %s: %w", a.config.get("addr"), err), s.close())
+	}
+	log.Info("servicio listo", "addr", "http://"+l.Addr().String(), "datos", n.path)
+	if ed := s.live.Acquire(); len(ed.Manifest().Sources) == 0 {
+		ed.Release()
+		fmt.Fprintf(a.stderr, "Aún no hay fuentes cargadas. Cargue la primera: cotejo ingest sat_69b --data %s\n", n.path)
+	} else {
+		ed.Release()
+	}
+	return s.serve(a.ctx, l)
+}

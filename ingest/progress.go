@@ -1,0 +1,124 @@
+package ingest
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"cotejo/civil"
+)
+
+// Phase is a part of an ingestion that takes time.
+type Phase string
+
+const (
+	Obtaining  Phase = "descargando"
+	Reading    Phase = "leyendo"
+	Saving     Phase = "guardando"
+	Publishing Phase = "publicando"
+)
+
+// Step is how far an ingestion is. Phases follow each other; the last step of a
+// completed one is Done.
+type Step struct {
+	Source string
+	Phase  Phase
+	Bytes  int64 // handled in this phase
+	Total  int64 // bytes to handle, 0 when unknown
+	Rows   int
+	Done   bool
+}
+
+// Progress draws the steps of ingestions: a bar for the current phase on a
+// terminal, otherwise one line for each completed phase,
+//
+//	time source phase rows bytes duration
+//
+// It is for one goroutine.
+type Progress struct {
+	w        io.Writer
+	terminal bool
+	now      func() time.Time
+
+	source string
+	phase  Phase // "" between phases
+	since  time.Time
+	drawn  time.Time
+	bar    *progressbar.ProgressBar
+}
+
+const (
+	redraw = 100 * time.Millisecond
+	// etaAfter is how long a rate must have been seen before it promises anything.
+	etaAfter = 2 * time.Second
+)
+
+// NewProgress draws to w, as on a terminal when it is one that can move its cursor.
+func NewProgress(w io.Writer) *Progress {
+	p := &Progress{w: w, now: time.Now}
+	if f, ok := w.(*os.File); ok && os.Getenv("TERM") != "dumb" {
+		info, err := f.Stat()
+		p.terminal = err == nil && info.Mode()&os.ModeCharDevice != 0
+	}
+	return p
+}
+
+// Report takes one step. It is what Request.Progress wants.
+func (p *Progress) Report(s Step) {
+	now := p.now()
+	if s.Source != p.source || s.Phase != p.phase {
+		p.Done()
+		p.source, p.phase, p.since, p.drawn = s.Source, s.Phase, now, time.Time{}
+	}
+	switch {
+	case s.Done && p.terminal:
+		p.Done()
+	case s.Done:
+		fmt.Fprintf(p.w, "%s %s %s %d %d %.3fs\n", civil.Timestamp(now), s.Source, s.Phase, s.Rows, s.Bytes, now.Sub(p.since).Seconds())
+		p.Done()
+	case p.terminal && now.Sub(p.drawn) >= redraw:
+		p.drawn = now
+		p.draw(s, now.Sub(p.since))
+	}
+}
+
+// Done takes an unfinished bar off the terminal: the next line that is written
+// stands alone.
+func (p *Progress) Done() {
+	if p.bar != nil {
+		_ = p.bar.Clear()
+		p.bar = nil
+	}
+	p.phase = ""
+}
+
+func (p *Progress) draw(s Step, elapsed time.Duration) {
+	if p.bar == nil {
+		total := s.Total
+		if total == 0 {
+			total = -1
+		}
+		p.bar = progressbar.NewOptions64(total,
+			progressbar.OptionSetWriter(p.w),
+			progressbar.OptionSetWidth(20),
+			progressbar.OptionShowBytes(true),
+			progressbar.OptionSetPredictTime(false),
+			progressbar.OptionSetElapsedTime(false),
+			progressbar.OptionSetSpinnerChangeInterval(0),
+			progressbar.OptionSetTheme(progressbar.Theme{Saucer: "█", SaucerPadding: "░"}),
+		)
+	}
+	text := fmt.Sprintf("  %s  %s", s.Source, s.Phase)
+	if s.Rows > 0 {
+		text += fmt.Sprintf("  %d filas", s.Rows)
+	}
+	if elapsed >= etaAfter && s.Bytes > 0 && s.Total > s.Bytes {
+		left := time.Duration(float64(elapsed) / float64(s.Bytes) * float64(s.Total-s.Bytes))
+		text += fmt.Sprintf("  quedan %d s", int(left.Seconds())+1)
+	}
+	p.bar.Describe(text)
+	_ = p.bar.Set64(s.Bytes)
+}

@@ -1,0 +1,201 @@
+package sat69b
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	"cotejo/ingest/tabular"
+	"cotejo/snapshots"
+)
+
+// suppressedRFC stands for the RFC of a taxpayer whom a court ordered to be
+// removed: the row stays in the list without a name.
+const suppressedRFC = "XXXXXXXXXXXX"
+
+// kind is how a column is normalised.
+type kind byte
+
+const (
+	plain kind = iota
+	rfc
+	situation
+	oficios
+	dates
+)
+
+// kinds by canonical column.
+var kinds = [...]kind{
+	plain, rfc, plain, situation,
+	oficios, dates, oficios, dates, // presunción: SAT, DOF
+	oficios, dates, oficios, dates, // desvirtuados: SAT, DOF
+	oficios, dates, oficios, dates, // definitivos: SAT, DOF
+	oficios, dates, oficios, dates, // sentencia favorable: SAT, DOF
+}
+
+const (
+	columnNo          = 0
+	columnRFC         = 1
+	columnPresumption = 4 // the oficio on the SAT's page
+)
+
+// situations are the only four that article 69-B knows.
+var situations = [...][]byte{
+	[]byte("Presunto"), []byte("Desvirtuado"), []byte("Definitivo"), []byte("Sentencia Favorable"),
+}
+
+// mapper turns records into rows. It reuses the slices of the row and makes two
+// strings per record, one for what was published and one for what was changed by
+// normalising; the cells are pieces of them.
+type mapper struct {
+	head   *header
+	counts map[string]int
+
+	reused snapshots.Row
+	raw    []byte
+	norm   []byte
+	ends   [len(kinds)]struct {
+		raw, norm int
+		same      bool // the normalised value is the published one
+	}
+	text []byte
+}
+
+// newMapper returns a mapper that counts into counts.
+func newMapper(head *header, counts map[string]int) *mapper {
+	return &mapper{
+		head:   head,
+		counts: counts,
+		reused: snapshots.Row{
+			ID:   make([]string, 2),
+			Raw:  make([]string, len(kinds)),
+			Norm: make([]string, len(kinds)),
+		},
+	}
+}
+
+// row maps one record, which has at least head.width cells.
+func (m *mapper) row(cells [][]byte) snapshots.Row {
+	m.raw, m.norm = m.raw[:0], m.norm[:0]
+	for i := range kinds {
+		var cell []byte
+		if from := m.head.from[i]; from >= 0 {
+			cell = cells[from]
+		}
+		m.raw = append(m.raw, cell...)
+		start := len(m.norm)
+		m.norm = m.appendNormal(m.norm, kinds[i], cell)
+		m.ends[i].same = bytes.Equal(m.norm[start:], cell)
+		if m.ends[i].same {
+			m.norm = m.norm[:start]
+		}
+		m.ends[i].raw, m.ends[i].norm = len(m.raw), len(m.norm)
+	}
+	for _, i := range m.head.untitled {
+		if i < len(cells) && len(cells[i]) > 0 {
+			m.counts[tabular.UntitledCells]++
+		}
+	}
+
+	identity := len(m.norm)
+	m.norm = m.appendPresumption(m.norm, cells)
+
+	row := m.reused
+	raw, norm := string(m.raw), string(m.norm)
+	r, n := 0, 0
+	for i, end := range m.ends {
+		row.Raw[i] = raw[r:end.raw]
+		row.Norm[i] = norm[n:end.norm]
+		if end.same {
+			row.Norm[i] = row.Raw[i]
+		}
+		r, n = end.raw, end.norm
+	}
+	row.Suppressed = len(row.Norm[columnRFC]) >= len(suppressedRFC) && strings.Trim(row.Norm[columnRFC], "X") == ""
+	if row.Suppressed {
+		row.ID[0], row.ID[1] = suppressedRFC, suppressedID(row.Norm)
+	} else {
+		row.ID[0], row.ID[1] = row.Norm[columnRFC], norm[identity:]
+	}
+	return row
+}
+
+// appendPresumption appends what tells the procedures against one taxpayer apart:
+// the number of the presumption oficio on the SAT's page.
+//
+// When the cell lists several it is the last one: lists put the newest first, so
+// an oficio that is added later leaves the last one where it is. (In the lists of
+// 2019 to 2026 no presumption cell holds more than one.)
+func (m *mapper) appendPresumption(dst []byte, cells [][]byte) []byte {
+	m.text = tabular.AppendText(m.text[:0], cells[m.head.from[columnPresumption]])
+	return tabular.AppendOficioNumber(dst, m.text)
+}
+
+// suppressedID tells redacted rows apart by everything that is left of them.
+func suppressedID(norm []string) string {
+	h := sha256.New()
+	for i, value := range norm {
+		if i != columnNo {
+			h.Write([]byte(value))
+			h.Write([]byte{0x1f}) // normalised values hold no control character
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func (m *mapper) appendNormal(dst []byte, k kind, cell []byte) []byte {
+	if len(cell) == 0 {
+		return dst
+	}
+	switch k {
+	case rfc:
+		return tabular.AppendKey(dst, cell)
+	case plain:
+		return tabular.AppendText(dst, cell)
+	}
+	m.text = tabular.AppendText(m.text[:0], cell)
+	switch k {
+	case situation:
+		return m.appendSituation(dst, m.text)
+	case oficios:
+		dst, ok := tabular.AppendOficios(dst, m.text)
+		if !ok {
+			m.counts[tabular.UnreadOficios]++
+		}
+		return dst
+	default:
+		dst, seen, ok := tabular.AppendDates(dst, m.text)
+		if !ok {
+			m.counts[tabular.UnreadDates]++
+		}
+		if seen.Serial > 0 {
+			m.counts[tabular.SerialDates] += seen.Serial
+		}
+		if seen.ShortYear > 0 {
+			m.counts[tabular.ShortYears] += seen.ShortYear
+		}
+		return dst
+	}
+}
+
+// appendSituation appends the canonical form of a known situation, and any other
+// text as it is: a new situation must be seen, not dropped.
+func (m *mapper) appendSituation(dst, text []byte) []byte {
+	if len(text) == 0 {
+		return dst
+	}
+	for _, s := range situations {
+		if bytes.EqualFold(text, s) {
+			return append(dst, s...)
+		}
+	}
+	folded := []byte(tabular.Fold(text))
+	for _, s := range situations {
+		if bytes.EqualFold(folded, s) {
+			return append(dst, s...)
+		}
+	}
+	m.counts[tabular.UnknownSituations]++
+	return append(dst, text...)
+}

@@ -1,0 +1,131 @@
+// Package sat69b reads the SAT's complete list of taxpayers under article 69-B
+// of the Código Fiscal de la Federación into rows of query.Sat69B.
+//
+// It accepts the 20-column layout in use since 2021, the same with empty columns
+// at its end (the SAT's partial lists are padded so), and the 18-column layout of
+// 2019 and before, which it maps onto the 20. It refuses every other header by
+// naming what is missing. It is pure: the same bytes give the same rows in the
+// same order, so a stored file can be read again years later; whoever makes the
+// same bytes give other rows raises query.Sat69B.Reader.
+//
+// reader.go walks through the file, header.go finds its columns and cut date,
+// mapper.go turns one record into one row.
+package sat69b
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+
+	"cotejo/ingest/tabular"
+	"cotejo/snapshots"
+)
+
+// Read gives every row of the official bytes to add, in the order of the file.
+// The slices of a row are valid until add returns; its strings stay.
+//
+// A table that must not be served gives a *tabular.Refusal; by then add may have
+// had some rows. Errors of official and of add come back as they are.
+func Read(official io.Reader, add func(snapshots.Row) error) (tabular.Summary, error) {
+	text := tabular.NewDecoder(official, tabular.MaxBytes)
+	buffered := bufio.NewReaderSize(text, 64<<10)
+	r := reading{
+		records: tabular.NewReader(buffered),
+		sum:     tabular.Summary{Counts: map[string]int{}},
+	}
+	err := tabular.Sniff(buffered)
+	if err == nil {
+		err = r.table(add)
+	}
+	r.sum.Encoding = text.Encoding()
+	r.count(tabular.UnassignedBytes, text.Unassigned())
+	return r.sum, err
+}
+
+// reading is one pass over one file.
+type reading struct {
+	records *tabular.Reader
+	sum     tabular.Summary
+}
+
+func (r *reading) table(add func(snapshots.Row) error) error {
+	head, err := r.header()
+	if err != nil {
+		return err
+	}
+	m := newMapper(head, r.sum.Counts)
+	for {
+		cells, err := r.next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if empty(cells) {
+			r.sum.Counts[tabular.EmptyRows]++
+			continue
+		}
+		if len(cells) < head.width {
+			return r.short(len(cells), head.width)
+		}
+		row := m.row(cells)
+		if row.ID[0] == "" {
+			return tabular.Refuse(tabular.Broken, fmt.Sprintf("el registro de la línea %d no tiene RFC; revise el archivo oficial", r.records.Line()))
+		}
+		if err := add(row); err != nil {
+			return err
+		}
+		r.sum.Rows++
+		if row.Suppressed {
+			r.sum.Suppressed++
+		}
+	}
+}
+
+// next is the next record; broken ones become refusals.
+func (r *reading) next() ([][]byte, error) {
+	cells, err := r.records.Next()
+	if err == nil {
+		return cells, nil
+	}
+	var broken *tabular.RecordError
+	if errors.As(err, &broken) {
+		code := tabular.Broken
+		if errors.Is(err, tabular.ErrUnclosedQuote) {
+			code = tabular.Truncated
+		}
+		return nil, tabular.Refuse(code, broken.Error()+"; descargue el archivo de nuevo y, si se repite, revise esa línea")
+	}
+	return nil, err
+}
+
+// short refuses a record with fewer cells than the header: the last one of a
+// file was cut, one in the middle is broken.
+func (r *reading) short(got, want int) error {
+	line := r.records.Line()
+	if _, err := r.records.Next(); err == io.EOF {
+		return tabular.Refuse(tabular.Truncated, fmt.Sprintf("el último registro (línea %d) tiene %d de %d columnas; descargue el archivo de nuevo", line, got, want))
+	}
+	return tabular.Refuse(tabular.Broken, fmt.Sprintf("el registro de la línea %d tiene %d de %d columnas; revise las comillas de esa línea", line, got, want))
+}
+
+func (r *reading) count(name string, n int) {
+	if n > 0 {
+		r.sum.Counts[name] += n
+	}
+}
+
+// empty reports whether a record is one of the filler rows that spreadsheets
+// leave at the end of a list.
+func empty(cells [][]byte) bool {
+	for _, c := range cells {
+		for _, b := range c {
+			if b > ' ' {
+				return false
+			}
+		}
+	}
+	return true
+}

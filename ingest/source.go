@@ -1,0 +1,66 @@
+package ingest
+
+import (
+	"io"
+
+	"cotejo/ingest/sat69b"
+	"cotejo/ingest/tabular"
+	"cotejo/query"
+	"cotejo/snapshots"
+)
+
+// satContainer is the SAT's storage container for open data. The older host,
+// omawww.sat.gob.mx/cifras_sat, still answers 200 with lists that were frozen at
+// the end of 2025: it must never become a fallback.
+const satContainer = "https://wu1agsprosta001.blob.core.windows.net/agsc-publicaciones"
+
+// Source is one official publication and how it is read.
+type Source struct {
+	Schema snapshots.Schema
+	base   string // official address, which a mirror takes the place of
+	path   string
+
+	// Read gives every row of the official bytes to add. It is a pure function of
+	// the bytes and Schema.Reader, so stored bytes can be read again years later;
+	// a *tabular.Refusal says why they must not be served. The slices of a row are
+	// valid until add returns.
+	Read func(official io.Reader, add func(snapshots.Row) error) (tabular.Summary, error)
+}
+
+// URL is the official address.
+func (s *Source) URL() string { return s.base + s.path }
+
+// registry is every source that can be ingested, by id.
+var registry = []Source{
+	{
+		Schema: query.Sat69B,
+		base:   satContainer,
+		path:   "/Datos_abiertos/Documents_AGAFF/Listado_completo_69-B.csv",
+		Read:   sat69b.Read,
+	},
+}
+
+// Lookup returns a source; ok is false when there is none with that id.
+func Lookup(id string) (s Source, ok bool) {
+	for _, s := range registry {
+		if s.Schema.Source == id {
+			return s, true
+		}
+	}
+	return Source{}, false
+}
+
+// Known reports whether there is a source with that id.
+func Known(id string) bool {
+	_, ok := Lookup(id)
+	return ok
+}
+
+// Sources lists the ids.
+func Sources() []string {
+	var ids []string
+	for _, s := range registry {
+		ids = append(ids, s.Schema.Source)
+	}
+	return ids
+}

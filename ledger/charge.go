@@ -1,0 +1,210 @@
+package ledger
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"cotejo/store"
+)
+
+// Charge records one finished verification and pays for it: record, movement
+// and lot changes are one batch. Price 0 records without a movement.
+// It refuses with *FundsError when the account cannot pay, with ErrDuplicate
+// when the id has a record already, and a record whose acta does not name its
+// id and the SHA-256 of its registro.
+type Charge struct {
+	Now    time.Time
+	Record Record
+	Price  int64 // centavos, VAT included
+}
+
+// Charged is the Result of Credit and Charge.
+type Charged struct {
+	Movement uint64 // number of the movement, 0 if none
+	Centavos int64  // what was debited (or credited)
+	Balance  int64  // centavos left that have not expired at Now
+}
+
+// FundsError refuses a charge: nothing was executed, nothing was charged.
+type FundsError struct {
+	Service string
+	Price   int64 // centavos
+	Balance int64 // centavos
+}
+
+func (e *FundsError) Error() string {
+	return fmt.Sprintf("saldo insuficiente para %s: cuesta %d.%02d MXN y quedan %d.%02d MXN; abone saldo y repita la consulta",
+		e.Service, e.Price/100, e.Price%100, e.Balance/100, e.Balance%100)
+}
+
+// Apply implements Command, for a Charge that is part of a larger command. Do
+// takes the faster way through prepare.
+func (c Charge) Apply(tx *Tx) (Result, error) {
+	ready, err := c.prepare(tx.seq.l, tx.account)
+	if err != nil {
+		return nil, err
+	}
+	defer ready.release()
+	return ready.Apply(tx)
+}
+
+// prepare checks the charge and codes its record.
+func (c Charge) prepare(l *Ledger, account AccountID) (prepared, error) {
+	if account == Global {
+		return nil, errNoWallet
+	}
+	if err := validMoment(c.Now); err != nil {
+		return nil, err
+	}
+	if c.Price < 0 || c.Price > MaxCentavos {
+		return nil, fmt.Errorf("ledger: el precio debe ser de 0 a %d centavos, no de %d", MaxCentavos, c.Price)
+	}
+	if c.Price > 0 && c.Record.Sandbox {
+		return nil, errors.New("ledger: una consulta de prueba no se cobra")
+	}
+	if err := c.Record.valid(l.perm); err != nil {
+		return nil, err
+	}
+	p := preparedCharges.Get().(*preparedCharge)
+	p.Charge = c
+	if err := p.encode(l, account); err != nil {
+		p.release()
+		return nil, err
+	}
+	return p, nil
+}
+
+// valid asserts what every later reader relies on.
+func (r *Record) valid(perm *permutation) error {
+	id := &r.ID
+	if !validPrefix(id.Prefix) || !validDay(id.Day) || perm.code(id.Prefix, id.Day, id.Counter) != id.Code {
+		return fmt.Errorf("ledger: el verification_id %v no salió de NextID", r.ID)
+	}
+	for _, s := range []string{r.Service, r.Code, r.Operation} {
+		if s == "" || len(s) > maxName {
+			return fmt.Errorf("ledger: registro %v: servicio, código y operación llevan de 1 a %d bytes", r.ID, maxName)
+		}
+	}
+	if len(r.Registro) == 0 || len(r.Registro) > maxRegistro || len(r.Acta) == 0 || len(r.Acta) > maxActa {
+		return fmt.Errorf("ledger: registro %v: el registro lleva de 1 a %d bytes y el acta de 1 a %d", r.ID, maxRegistro, maxActa)
+	}
+	var room [64]byte
+	if !bytes.Contains(r.Acta, r.ID.AppendTo(room[:0])) {
+		return fmt.Errorf("ledger: el acta de %v no nombra su verification_id", r.ID)
+	}
+	sum := sha256.Sum256(r.Registro)
+	if !bytes.Contains(r.Acta, hex.AppendEncode(room[:0], sum[:])) {
+		return fmt.Errorf("ledger: el acta de %v no nombra el SHA-256 de su registro", r.ID)
+	}
+	return nil
+}
+
+// preparedCharge is a Charge whose record is coded.
+type preparedCharge struct {
+	Charge
+	text []byte      // registro and acta
+	base *dictionary // what code copies from; nil: nothing
+	code []byte
+
+	// proposed is set when the account had no dictionary for this operation and
+	// edition: the record that is stored first becomes it.
+	proposed     *dictionary
+	proposedCode []byte // text coded against itself
+}
+
+var preparedCharges = sync.Pool{New: func() any { return new(preparedCharge) }}
+
+func (p *preparedCharge) release() {
+	const keep = 64 << 10 // a rare large answer must not stay in memory
+	if cap(p.text) > keep {
+		p.text, p.code = nil, nil
+	}
+	*p = preparedCharge{text: p.text[:0], code: p.code[:0]}
+	preparedCharges.Put(p)
+}
+
+func (p *preparedCharge) encode(l *Ledger, account AccountID) error {
+	p.text = append(append(p.text[:0], p.Record.Registro...), p.Record.Acta...)
+	base, err := l.bases.get(l.Read(account), account, p.Record.Operation, p.Record.Edition)
+	switch {
+	case err == nil:
+		p.base = base
+		p.code = base.base.Append(p.code[:0], p.text)
+		return nil
+	case !errors.Is(err, store.ErrNotFound):
+		return err
+	}
+	p.code = plain.Append(p.code[:0], p.text)
+	if len(p.text) <= maxDictionary {
+		p.proposed = newDictionary(p.Record.Operation, p.Record.Edition, p.text)
+		p.proposedCode = p.proposed.base.Append(nil, p.text)
+	}
+	return nil
+}
+
+// Apply implements Command. It writes nothing before it knows that it will not
+// refuse.
+func (p *preparedCharge) Apply(tx *Tx) (Result, error) {
+	r := &p.Record
+	var room [recordKeyLen]byte
+	key := appendRecordKey(room[:0], r.Org, r.Sandbox, r.ID)
+	if taken, err := tx.hasRecord(key); err != nil {
+		return nil, err
+	} else if taken {
+		return nil, ErrDuplicate
+	}
+	w := &tx.wallet
+	if err := tx.loadWallet(w); err != nil {
+		return nil, err
+	}
+	charged := Charged{Centavos: p.Price, Balance: w.spendable(p.Now)}
+	if charged.Balance < p.Price {
+		return nil, &FundsError{Service: r.Service, Price: p.Price, Balance: charged.Balance}
+	}
+	base, code := p.base, p.code
+	if p.proposed != nil {
+		// Another charge may have been faster: then this record is stored plainly.
+		_, err := tx.Get(spaceDictionary, p.proposed.key[:])
+		if errors.Is(err, store.ErrNotFound) {
+			tx.value = p.proposed.append(tx.value[:0])
+			tx.put(spaceDictionary, p.proposed.key[:], tx.value)
+			base, code = p.proposed, p.proposedCode
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	if p.Price > 0 {
+		tx.expireLots(w, p.Now)
+		w.last++
+		m := &tx.movement
+		*m = Movement{
+			Number: w.last, Moment: p.Now, Kind: KindCharge, Centavos: -p.Price,
+			Lots: w.take(m.Lots[:0], p.Price), Balance: w.sum(),
+			Org: r.Org, Service: r.Service, Record: r.ID,
+		}
+		tx.putMovement(m)
+		tx.putWallet(w)
+		charged.Movement, charged.Balance = m.Number, m.Balance
+	}
+	r.Centavos, r.Movement = p.Price, charged.Movement
+	tx.value = r.append(tx.value[:0], base, code)
+	tx.put(spaceRecord, key, tx.value)
+	return charged, nil
+}
+
+func (tx *Tx) hasRecord(key []byte) (bool, error) {
+	if tx.seq.unused.certainly(key) {
+		tx.key = appendKey(tx.key[:0], tx.account, spaceRecord, key)
+		return tx.seq.pending.find(tx.key) != nil, nil
+	}
+	_, err := tx.Get(spaceRecord, key)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -1,0 +1,288 @@
+package ledger
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"cotejo/store"
+)
+
+// ErrIntegrity says that the stored ledger contradicts itself. The Report names
+// where.
+var ErrIntegrity = errors.New("ledger: los datos guardados no cuadran")
+
+// Report is what Check looked at and found.
+type Report struct {
+	Accounts  int // with a wallet or records
+	Movements int
+	Records   int
+	Balance   int64 // centavos in all open lots, of all accounts
+	// Violations are the broken invariants, at most maxViolations of them.
+	Violations []Violation
+}
+
+// Violation is one broken invariant.
+type Violation struct {
+	Account AccountID
+	What    string // Spanish
+}
+
+const maxViolations = 100
+
+// Check reads the whole store, group by group as it was at one moment, and
+// tests for every account:
+//
+//   - movements are numbered from 1 without gaps, each balance is the sum of all
+//     movements up to it, and no sum is negative;
+//   - replayed, the movements leave exactly the open lots of the wallet; a charge
+//     took from the oldest expiry on and never from an expired lot, an expiry
+//     took all that was left, and not before its date;
+//   - each charge has the one record that names it, and each charged record the
+//     one movement;
+//   - each record decodes, its acta holds the SHA-256 of its registro and the id
+//     of its key, and its id was leased before.
+//
+// It returns ErrIntegrity when one does not hold, and the store's error when it
+// cannot be read. It may run while a ledger writes.
+func Check(s store.Store) (rep Report, err error) {
+	c := checker{report: &rep}
+	// The global group is read last: ids are leased before they are used.
+	views := make([]store.View, 0, store.Groups+1)
+	defer func() {
+		for _, v := range views {
+			if closed := v.Close(); err == nil {
+				err = closed
+			}
+		}
+	}()
+	for g := range store.Group(store.Groups + 1) {
+		v, err := s.View(g)
+		if err != nil {
+			return rep, err
+		}
+		views = append(views, v)
+	}
+	global := Reader{views[store.Global], Global}
+	key, err := readIDKey(global)
+	if errors.Is(err, store.ErrNotFound) {
+		return rep, nil // never opened by a ledger
+	}
+	if err != nil {
+		return rep, err
+	}
+	if c.perm, err = newPermutation(key); err != nil {
+		return rep, err
+	}
+	c.leases = map[string]lease{}
+	err = global.Scan(spaceLease, nil, func(prefix, value []byte) error {
+		var v lease
+		err := v.decode(value)
+		c.leases[string(prefix)] = v
+		return err
+	})
+	if err != nil {
+		return rep, err
+	}
+	for _, v := range views[:store.Groups] {
+		err := scanAccounts(v, func(account AccountID) error { return c.account(Reader{v, account}) })
+		if err != nil {
+			return rep, err
+		}
+	}
+	if len(rep.Violations) > 0 {
+		first := rep.Violations[0]
+		return rep, fmt.Errorf("%w: %d faltas; la primera: cuenta %d: %s", ErrIntegrity, len(rep.Violations), first.Account, first.What)
+	}
+	return rep, nil
+}
+
+type checker struct {
+	perm   *permutation
+	leases map[string]lease
+	report *Report
+
+	at   Reader // the account at hand
+	open wallet // the lots that the movements leave
+	sum  int64
+	last uint64
+}
+
+func (c *checker) fault(format string, args ...any) {
+	if len(c.report.Violations) < maxViolations {
+		c.report.Violations = append(c.report.Violations, Violation{c.at.account, fmt.Sprintf(format, args...)})
+	}
+}
+
+func (c *checker) account(r Reader) error {
+	c.at, c.open.lots, c.sum, c.last = r, c.open.lots[:0], 0, 0
+	before := c.report.Movements + c.report.Records
+	var w wallet
+	v, err := r.Get(spaceWallet, nil)
+	if err == nil {
+		if w.decode(v) != nil {
+			c.fault("el saldo guardado es ilegible")
+		}
+	} else if !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	if err := scanMovements(r, c.perm, c.movement); err != nil {
+		if !errors.Is(err, errValue) {
+			return err
+		}
+		c.fault("el movimiento que sigue al %d es ilegible", c.last)
+	}
+	if c.last != w.last {
+		c.fault("el saldo cuenta %d movimientos y hay %d", w.last, c.last)
+	}
+	if w.sum() != c.sum {
+		c.fault("los abonos con saldo suman %d centavos y los movimientos %d", w.sum(), c.sum)
+	}
+	if !slices.Equal(c.open.lots, w.lots) {
+		c.fault("los abonos con saldo son %v y los movimientos dejan %v", w.lots, c.open.lots)
+	}
+	if err := c.records(); err != nil {
+		return err
+	}
+	c.report.Balance += c.sum
+	if c.report.Movements+c.report.Records > before || v != nil {
+		c.report.Accounts++
+	}
+	return nil
+}
+
+// movement replays one movement on the lots, which are kept in the order in
+// which they must be spent.
+func (c *checker) movement(m *Movement) error {
+	c.report.Movements++
+	c.last++
+	if m.Number != c.last {
+		c.fault("falta el movimiento %d: sigue el %d", c.last, m.Number)
+		c.last = m.Number
+	}
+	c.sum += m.Centavos
+	if c.sum != m.Balance || c.sum < 0 {
+		c.fault("movimiento %d: dice saldo %d y los movimientos suman %d", m.Number, m.Balance, c.sum)
+	}
+	var parts int64
+	for _, s := range m.Lots {
+		parts += s.Centavos
+	}
+	switch m.Kind {
+	case KindCredit:
+		if m.Centavos <= 0 || len(m.Lots) != 1 || m.Lots[0] != (Split{m.Number, m.Centavos}) {
+			c.fault("movimiento %d: un abono abre un solo lote con su número, no %v", m.Number, m.Lots)
+			return nil
+		}
+		c.open.add(Lot{m.Number, m.Centavos, m.Moment.Add(LotLife)})
+	case KindCharge:
+		c.spend(m, parts, false)
+		if r, err := c.find(m.Record, m.Org); err != nil {
+			c.fault("movimiento %d: su registro %v: %v", m.Number, m.Record, err)
+		} else if r.Movement != m.Number || r.Centavos != -m.Centavos || r.Service != m.Service {
+			c.fault("movimiento %d: su registro %v dice movimiento %d, %d centavos de %s", m.Number, m.Record, r.Movement, r.Centavos, r.Service)
+		}
+	case KindExpiry:
+		c.spend(m, parts, true)
+	default:
+		c.fault("movimiento %d: clase desconocida %d", m.Number, m.Kind)
+	}
+	return nil
+}
+
+func (c *checker) spend(m *Movement, parts int64, expiry bool) {
+	if m.Centavos >= 0 || parts != -m.Centavos {
+		c.fault("movimiento %d: %d centavos en total y %d por lotes", m.Number, m.Centavos, parts)
+	}
+	for i, s := range m.Lots {
+		// Whatever a charge left behind in a lot must be its last.
+		if len(c.open.lots) == 0 || c.open.lots[0].Number != s.Lot || s.Centavos <= 0 || s.Centavos > c.open.lots[0].Centavos {
+			c.fault("movimiento %d: toma %d centavos del lote %d y el que tocaba es otro o no alcanza", m.Number, s.Centavos, s.Lot)
+			return
+		}
+		l := &c.open.lots[0]
+		if expired := !l.Expires.After(m.Moment); expired != expiry {
+			c.fault("movimiento %d del %s: el lote %d vence el %s", m.Number,
+				m.Moment.Format(time.RFC3339), l.Number, l.Expires.Format(time.RFC3339))
+		}
+		l.Centavos -= s.Centavos
+		if l.Centavos == 0 {
+			c.open.lots = slices.Delete(c.open.lots, 0, 1)
+		} else if expiry || i < len(m.Lots)-1 {
+			c.fault("movimiento %d: deja %d centavos en el lote %d", m.Number, l.Centavos, l.Number)
+		}
+	}
+}
+
+// find reads what a record says beside its text, which records reads.
+func (c *checker) find(id VerificationID, org OrgID) (r Record, err error) {
+	value, err := c.at.Get(spaceRecord, appendRecordKey(nil, org, false, id))
+	if err != nil {
+		return r, err
+	}
+	d := decode(value)
+	if r.decodeHead(&d); d.bad {
+		err = errValue
+	}
+	return r, err
+}
+
+func (c *checker) records() error {
+	dictionary := c.at.lastDictionary()
+	return c.at.Scan(spaceRecord, nil, func(key, value []byte) error {
+		c.report.Records++
+		r, err := decodeRecord(key, value, c.perm, dictionary)
+		if errors.Is(err, errValue) {
+			c.fault("%v", err)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		c.record(&r)
+		return nil
+	})
+}
+
+func (c *checker) record(r *Record) {
+	var acta struct {
+		ID     string `json:"verification_id"`
+		SHA256 string `json:"registro_sha256"`
+	}
+	if err := json.Unmarshal(r.Acta, &acta); err != nil {
+		c.fault("registro %v: el acta no es JSON: %v", r.ID, err)
+	}
+	sum := sha256.Sum256(r.Registro)
+	if want := hex.EncodeToString(sum[:]); acta.SHA256 != want {
+		c.fault("registro %v: el acta dice SHA-256 %q y el registro tiene %s", r.ID, acta.SHA256, want)
+	}
+	if acta.ID != r.ID.String() {
+		c.fault("registro %v: el acta dice %q", r.ID, acta.ID)
+	}
+	if v := c.leases[r.ID.Prefix]; r.ID.Day > v.day || r.ID.Day == v.day && uint64(r.ID.Counter) >= v.next {
+		c.fault("registro %v: su identificador no estaba apartado", r.ID)
+	}
+	if r.Movement == 0 {
+		if r.Centavos != 0 {
+			c.fault("registro %v: %d centavos sin movimiento", r.ID, r.Centavos)
+		}
+		return
+	}
+	v, err := c.at.Get(spaceMovement, movementKey(r.Movement))
+	var m Movement
+	if err == nil {
+		err = m.decode(v)
+	}
+	if err != nil {
+		c.fault("registro %v: su movimiento %d: %v", r.ID, r.Movement, err)
+		return
+	}
+	if m.Kind != KindCharge || m.Centavos != -r.Centavos || m.Org != r.Org || r.Sandbox ||
+		m.Record.Prefix != r.ID.Prefix || m.Record.Day != r.ID.Day || m.Record.Counter != r.ID.Counter {
+		c.fault("registro %v: el movimiento %d es de otro registro", r.ID, r.Movement)
+	}
+}

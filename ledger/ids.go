@@ -1,0 +1,277 @@
+package ledger
+
+import (
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"cotejo/civil"
+	"cotejo/store"
+)
+
+// VerificationID is `<PREFIX>-<YYYYMMDD>-<8 hex>`; the hex is a keyed
+// permutation of Counter, so ids do not tell how many there were.
+type VerificationID struct {
+	Prefix  string // three capital letters
+	Day     uint32 // YYYYMMDD, Mexico City
+	Counter uint32
+	Code    uint32
+}
+
+const idLen = 3 + 1 + 8 + 1 + 8
+
+// AppendTo appends the text form.
+func (id VerificationID) AppendTo(dst []byte) []byte {
+	dst = append(dst, id.Prefix...)
+	dst = append(dst, '-')
+	for p := uint32(10_000_000); p > 0; p /= 10 {
+		dst = append(dst, '0'+byte(id.Day/p%10))
+	}
+	dst = append(dst, '-')
+	for shift := 28; shift >= 0; shift -= 4 {
+		dst = append(dst, "0123456789abcdef"[id.Code>>shift&15])
+	}
+	return dst
+}
+
+// String returns the text form.
+func (id VerificationID) String() string { return string(id.AppendTo(make([]byte, 0, idLen))) }
+
+func validPrefix(s string) bool {
+	return len(s) == 3 && isCapital(s[0]) && isCapital(s[1]) && isCapital(s[2])
+}
+
+func isCapital(c byte) bool { return 'A' <= c && c <= 'Z' }
+
+func validDay(day uint32) bool {
+	_, ok := civil.New(int(day/10000), time.Month(day/100%100), int(day%100))
+	return ok && day < 100_000_000
+}
+
+// ParseID reads an id's text form; ok is false for anything that could not have
+// come from NextID.
+func (l *Ledger) ParseID(s string) (id VerificationID, ok bool) {
+	return l.perm.parse(s)
+}
+
+func (p *permutation) parse(s string) (id VerificationID, ok bool) {
+	if len(s) != idLen || !validPrefix(s[:3]) || s[3] != '-' || s[12] != '-' {
+		return VerificationID{}, false
+	}
+	var day, code uint32
+	for _, c := range []byte(s[4:12]) {
+		if c < '0' || c > '9' {
+			return VerificationID{}, false
+		}
+		day = day*10 + uint32(c-'0')
+	}
+	for _, c := range []byte(s[13:]) {
+		switch {
+		case '0' <= c && c <= '9':
+			code = code<<4 | uint32(c-'0')
+		case 'a' <= c && c <= 'f':
+			code = code<<4 | uint32(c-'a'+10)
+		default:
+			return VerificationID{}, false
+		}
+	}
+	if !validDay(day) {
+		return VerificationID{}, false
+	}
+	return VerificationID{s[:3], day, p.counter(s[:3], day, code), code}, true
+}
+
+// permutation maps counters to codes and back: a Feistel network over two
+// halves of 16 bits whose round function is AES-256 of (round, half, prefix,
+// day). Its key is stored once and never rotated: ids in the world depend on it.
+type permutation struct{ block cipher.Block }
+
+// rounds of the network; even, so that the halves end where they began.
+const rounds = 8
+
+func newPermutation(key []byte) (*permutation, error) {
+	if len(key) != 32 {
+		return nil, errValue
+	}
+	block, err := aes.NewCipher(key)
+	return &permutation{block}, err
+}
+
+func (p *permutation) code(prefix string, day, counter uint32) uint32 {
+	l, r := uint16(counter>>16), uint16(counter)
+	var in, out [aes.BlockSize]byte
+	tweak(&in, prefix, day)
+	for round := range byte(rounds) {
+		l, r = r, l^p.round(&in, &out, round, r)
+	}
+	return uint32(l)<<16 | uint32(r)
+}
+
+func (p *permutation) counter(prefix string, day, code uint32) uint32 {
+	l, r := uint16(code>>16), uint16(code)
+	var in, out [aes.BlockSize]byte
+	tweak(&in, prefix, day)
+	for round := byte(rounds); round > 0; round-- {
+		l, r = r^p.round(&in, &out, round-1, l), l
+	}
+	return uint32(l)<<16 | uint32(r)
+}
+
+func tweak(in *[aes.BlockSize]byte, prefix string, day uint32) {
+	copy(in[3:6], prefix)
+	binary.BigEndian.PutUint32(in[6:], day)
+}
+
+func (p *permutation) round(in, out *[aes.BlockSize]byte, round byte, half uint16) uint16 {
+	in[0] = round
+	binary.BigEndian.PutUint16(in[1:], half)
+	p.block.Encrypt(out[:], in[:])
+	return binary.BigEndian.Uint16(out[:])
+}
+
+// idKey returns the key of the permutation, made at the first start.
+func (l *Ledger) idKey(random io.Reader) ([]byte, error) {
+	key, err := readIDKey(l.Read(Global))
+	if !errors.Is(err, store.ErrNotFound) {
+		return key, err
+	}
+	key = make([]byte, 32)
+	if _, err := io.ReadFull(random, key); err != nil {
+		return nil, fmt.Errorf("ledger: sin números aleatorios para la llave de identificadores: %w", err)
+	}
+	_, err = l.Do(context.Background(), Global, putIDKey{key})
+	return key, err
+}
+
+func readIDKey(r Reader) ([]byte, error) {
+	v, err := r.Get(spaceIDKey, nil)
+	if err != nil {
+		return nil, err
+	}
+	d := decode(v)
+	key := d.take(32)
+	return key, d.done()
+}
+
+type putIDKey struct{ key []byte }
+
+func (c putIDKey) Apply(tx *Tx) (Result, error) {
+	tx.put(spaceIDKey, nil, append([]byte{schema}, c.key...))
+	return nil, nil
+}
+
+// leaseLength is how many ids of a prefix and day are taken at once: durably
+// before the first is given, so that none is given twice after a crash.
+const leaseLength = 65_536
+
+// idsADay is how many codes a prefix has in a day.
+const idsADay = 1 << 32
+
+// issuers hand out the leased counters, by prefix.
+type issuers struct {
+	mu       sync.Mutex
+	byPrefix map[string]*issuer
+}
+
+// issuer holds what is left of the last lease. mu is held while a new one is
+// taken: whoever comes meanwhile needs it too.
+type issuer struct {
+	mu        sync.Mutex
+	day       uint32
+	next, end uint64
+}
+
+func (i *issuers) of(prefix string) *issuer {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	iss := i.byPrefix[prefix]
+	if iss == nil {
+		if i.byPrefix == nil {
+			i.byPrefix = make(map[string]*issuer)
+		}
+		iss = new(issuer)
+		i.byPrefix[prefix] = iss
+	}
+	return iss
+}
+
+// NextID returns an id that no other call on this data ever returned, for the
+// later of now's civil day and the last day used. ErrExhausted after 2^32 ids
+// of a prefix in a day.
+func (l *Ledger) NextID(ctx context.Context, prefix string, now time.Time) (VerificationID, error) {
+	if !validPrefix(prefix) {
+		return VerificationID{}, fmt.Errorf("ledger: el prefijo %q no son tres letras mayúsculas", prefix)
+	}
+	if err := validMoment(now); err != nil {
+		return VerificationID{}, err
+	}
+	today := civil.Of(now).Compact()
+	iss := l.ids.of(prefix)
+	iss.mu.Lock()
+	if iss.next == iss.end || today > iss.day {
+		res, err := l.Do(ctx, Global, leaseIDs{prefix, max(today, iss.day)})
+		if err != nil {
+			iss.mu.Unlock()
+			return VerificationID{}, err
+		}
+		taken := res.(lease)
+		iss.day, iss.next, iss.end = taken.day, taken.next-leaseLength, taken.next
+	}
+	id := VerificationID{Prefix: prefix, Day: iss.day, Counter: uint32(iss.next)}
+	iss.next++
+	iss.mu.Unlock()
+	id.Code = l.perm.code(prefix, id.Day, id.Counter)
+	return id, nil
+}
+
+// lease is the stored state of a prefix: all counters below next are taken on
+// day, and no day after it was ever used.
+type lease struct {
+	day  uint32
+	next uint64
+}
+
+func (v *lease) append(dst []byte) []byte {
+	dst = append(dst, schema)
+	dst = binary.BigEndian.AppendUint32(dst, v.day)
+	return binary.AppendUvarint(dst, v.next)
+}
+
+func (v *lease) decode(value []byte) error {
+	d := decode(value)
+	v.day, v.next = d.uint32(), d.uvarint()
+	return d.done()
+}
+
+// leaseIDs takes a block of ids of the later of day and the last day leased. Its
+// result is the lease, whose last leaseLength counters are the caller's.
+type leaseIDs struct {
+	prefix string
+	day    uint32
+}
+
+func (c leaseIDs) Apply(tx *Tx) (Result, error) {
+	var v lease
+	stored, err := tx.Get(spaceLease, []byte(c.prefix))
+	if err == nil {
+		err = v.decode(stored)
+	}
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return nil, err
+	}
+	if c.day > v.day {
+		v = lease{day: c.day}
+	}
+	if v.next+leaseLength > idsADay {
+		return nil, ErrExhausted
+	}
+	v.next += leaseLength
+	tx.put(spaceLease, []byte(c.prefix), v.append(nil))
+	return v, nil
+}

@@ -1,0 +1,234 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+
+	"cotejo/store"
+)
+
+// A durable write carries at most so many commands, and ends with the command
+// that brings it to so many bytes.
+const (
+	batchLength = 512
+	batchBytes  = 2 << 20
+)
+
+// sequencer is the one goroutine that changes the ledger. All its fields are
+// its own.
+type sequencer struct {
+	l      *Ledger
+	groups [store.Groups + 1]ownedGroup
+
+	pending overlay   // what the batch at hand will write
+	hot     hotValues // committed values that are read again and again
+	unused  unusedIDs
+	tx      Tx // reused by every command
+
+	batch []*request
+	last  int // length of the batch before
+}
+
+type ownedGroup struct {
+	reader     store.Reader
+	epoch, seq uint64
+	write      store.Batch // reused
+}
+
+func (s *sequencer) run() {
+	defer close(s.l.done)
+	s.pending.init()
+	for first := range s.l.queue {
+		s.batch = append(s.batch[:0], first)
+		s.fill()
+		s.apply()
+		s.last = len(s.batch)
+		clear(s.batch)
+	}
+}
+
+// fill takes the commands that wait. Callers that were just answered need a
+// moment to come back: giving way a few times, as long as it brings someone,
+// keeps a batch from being one command long whenever the write before was full.
+func (s *sequencer) fill() {
+	for idle := 0; len(s.batch) < batchLength; {
+		select {
+		case r, ok := <-s.l.queue:
+			if !ok {
+				return
+			}
+			s.batch = append(s.batch, r)
+			idle = 0
+		default:
+			if len(s.batch) >= s.last || idle == 2 {
+				return
+			}
+			idle++
+			runtime.Gosched()
+		}
+	}
+}
+
+// apply runs the commands, writes them durably and answers: as one batch unless
+// it grows beyond batchBytes. A refusal may rest on what an earlier command of
+// the batch did, so refusals wait for the write too.
+func (s *sequencer) apply() {
+	for rest := s.batch; len(rest) > 0; {
+		if err := s.l.stopped.Load(); err != nil {
+			answer(rest, *err)
+			return
+		}
+		n := 0
+		for n < len(rest) && s.pending.bytes < batchBytes {
+			r := rest[n]
+			s.tx.enter(s, r.account)
+			r.result, r.err = r.cmd.Apply(&s.tx)
+			if r.err != nil {
+				r.result = nil
+				s.pending.rollback()
+			}
+			s.tx.leave()
+			n++
+		}
+		err := s.commit()
+		if err != nil {
+			err = s.stop(err)
+		}
+		s.pending.reset()
+		answer(rest[:n], err)
+		rest = rest[n:]
+	}
+}
+
+// answer tells the callers; an error replaces what their commands said.
+func answer(batch []*request, err error) {
+	for _, r := range batch {
+		if err != nil {
+			r.result, r.err = nil, err
+		}
+		r.done <- struct{}{}
+	}
+}
+
+// commit writes what is pending in all groups at once.
+func (s *sequencer) commit() error {
+	if len(s.pending.entries) == 0 {
+		return nil
+	}
+	for i := range s.pending.entries {
+		e := &s.pending.entries[i]
+		w := &s.groups[e.key[0]].write
+		if e.deleted {
+			w.Deletes = append(w.Deletes, e.key[1:])
+		} else {
+			w.Puts = append(w.Puts, store.Put{Key: e.key[1:], Value: e.value})
+		}
+	}
+	var room [store.Groups + 1]store.Batch
+	batches := room[:0]
+	for g := range s.groups {
+		group := &s.groups[g]
+		if len(group.write.Puts)+len(group.write.Deletes) == 0 {
+			continue
+		}
+		batches = append(batches, store.Batch{
+			Group: store.Group(g), Epoch: group.epoch, Seq: group.seq + 1,
+			Puts: group.write.Puts, Deletes: group.write.Deletes,
+		})
+	}
+	err := s.l.store.Commit(batches...)
+	for _, b := range batches {
+		group := &s.groups[b.Group]
+		if err == nil {
+			group.seq = b.Seq
+		}
+		clear(b.Puts)
+		clear(b.Deletes)
+		group.write.Puts, group.write.Deletes = b.Puts[:0], b.Deletes[:0]
+	}
+	if err != nil {
+		return err
+	}
+	for i := range s.pending.entries {
+		s.hot.committed(&s.pending.entries[i])
+		s.unused.committed(&s.pending.entries[i])
+	}
+	return nil
+}
+
+// stop ends the life of this ledger after a failed write. A fenced write is
+// known to have left nothing; after any other the outcome is unknown.
+func (s *sequencer) stop(err error) error {
+	if !errors.Is(err, store.ErrFenced) {
+		s.l.fatal(err)
+		err = fmt.Errorf("%w: %w", ErrFailed, err)
+	}
+	s.hot, s.unused = hotValues{}, unusedIDs{}
+	s.l.stopped.Store(&err)
+	return err
+}
+
+// hotBytes bounds hotValues: some 50,000 wallets.
+const hotBytes = 8 << 20
+
+// hotValues keeps committed wallets, which every charge reads, out of the
+// engine's way. A random one leaves when the budget is spent.
+type hotValues struct {
+	values map[string][]byte
+	bytes  int
+	budget int
+}
+
+// hotOverhead is what an entry costs beside its key and value.
+const hotOverhead = 80
+
+func isHot(key []byte) bool { return Space(key[accountHead]) == spaceWallet }
+
+func (h *hotValues) get(key []byte) ([]byte, bool) {
+	v, ok := h.values[string(key)]
+	return v, ok
+}
+
+// put copies value.
+func (h *hotValues) put(key, value []byte) {
+	if old, ok := h.values[string(key)]; ok {
+		if len(old) == len(value) {
+			copy(old, value)
+			return
+		}
+		h.drop(string(key))
+	}
+	cost := len(key) + len(value) + hotOverhead
+	for k := range h.values {
+		if h.bytes+cost <= h.budget {
+			break
+		}
+		h.drop(k)
+	}
+	if h.bytes+cost > h.budget {
+		return
+	}
+	if h.values == nil {
+		h.values = make(map[string][]byte)
+	}
+	h.values[string(key)] = append([]byte(nil), value...)
+	h.bytes += cost
+}
+
+func (h *hotValues) drop(key string) {
+	if old, ok := h.values[key]; ok {
+		h.bytes -= len(key) + len(old) + hotOverhead
+		delete(h.values, key)
+	}
+}
+
+func (h *hotValues) committed(e *entry) {
+	switch {
+	case !isHot(e.key):
+	case e.deleted:
+		h.drop(string(e.key))
+	default:
+		h.put(e.key, e.value)
+	}
+}

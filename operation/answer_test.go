@@ -1,0 +1,129 @@
+package operation
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"cotejo/canon"
+	"cotejo/ledger"
+)
+
+const (
+	sha1st = "1111111111111111111111111111111111111111111111111111111111111111"
+	sha2nd = "2222222222222222222222222222222222222222222222222222222222222222"
+	shaEd  = "eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee"
+	shaReg = "abababababababababababababababababababababababababababababababab"
+)
+
+// sample is a record whose resultado is given. Its acta names version 7 with
+// sha1st, and version 9 with sha2nd, whose server told no date.
+func sample(resultado string) *ledger.Record {
+	return &ledger.Record{
+		Service: "COMPANY",
+		Registro: []byte(`{"edicion_sha256":"` + shaEd + `","entrada":{"rfc":"A\"resultado\":B"},"fecha":"2026-11-20",` +
+			`"motor":"COMPANY/1","observado":null,"resultado":` + resultado + `}`),
+		Acta: []byte(`{"consultado":"2026-11-20T10:15:00-06:00","engine_version":"0.9.0","registro_sha256":"` + shaReg + `","verification_id":"COM-20261120-0000beef",` +
+			`"versiones":[{"descargada":"D1","id":7,"publicada_en_reset":"P1","sha256":"` + sha1st + `","ultima_modificacion_servidor":"M1"},` +
+			`{"descargada":"D2","id":9,"publicada_en_reset":"P2","sha256":"` + sha2nd + `"}]}`),
+	}
+}
+
+const (
+	head = `{"verification_id":"COM-20261120-0000beef","service":"COMPANY",`
+	tail = `,"consultado":"2026-11-20T10:15:00-06:00","engine_version":"0.9.0","edicion_sha256":"` + shaEd + `","registro_sha256":"` + shaReg + `"`
+	of7  = `,"source_version_id":7,"publicada_en_reset":"P1","descargada":"D1","ultima_modificacion_servidor":"M1"`
+	of9  = `,"source_version_id":9,"publicada_en_reset":"P2","descargada":"D2","ultima_modificacion_servidor":null`
+)
+
+func TestAnswer(t *testing.T) {
+	f := func(resultado, want string) {
+		t.Helper()
+		got, err := AppendAnswer([]byte("kept"), sample(resultado))
+		if err != nil {
+			t.Fatalf("%s: %v", resultado, err)
+		}
+		if string(got) != "kept"+want {
+			t.Fatalf("%s\n got %s\nwant kept%s", resultado, got, want)
+		}
+	}
+	f(`{"rfc":"X"}`, head+`"rfc":"X"`+tail+`}`)
+	f(`{}`, strings.TrimSuffix(head, ",")+tail+`}`)
+	// Each version is completed wherever it stands, as often as it stands.
+	f(`{"sha256":"`+sha1st+`","z":[{"id":"a","sha256":"`+sha2nd+`","url":"u"},{"sha256":"`+sha1st+`"}]}`,
+		head+`"sha256":"`+sha1st+`"`+of7+`,"z":[{"id":"a","sha256":"`+sha2nd+`"`+of9+`,"url":"u"},{"sha256":"`+sha1st+`"`+of7+`}]`+tail+`}`)
+	// A hash of something that was not consulted is left alone.
+	f(`{"a":{"sha256":"`+shaEd+`"},"b_sha256":"`+sha1st+`"}`, head+`"a":{"sha256":"`+shaEd+`"},"b_sha256":"`+sha1st+`"`+tail+`}`)
+	f(`{"a":{"sha256":null},"b":{"sha256":"`+sha1st+`"}}`, head+`"a":{"sha256":null},"b":{"sha256":"`+sha1st+`"`+of7+`}`+tail+`}`)
+
+	r := sample(`{"rfc":"X"}`)
+	r.Sandbox = true
+	got, _ := AppendAnswer(nil, r)
+	if want := head + `"rfc":"X"` + tail + `,"sandbox":true}`; string(got) != want {
+		t.Fatalf("sandbox: got %s\nwant %s", got, want)
+	}
+}
+
+// Names in official lists are free text. None can pass for a version's hash.
+func TestAnswerHostileText(t *testing.T) {
+	f := func(text string) {
+		t.Helper()
+		value := string(canon.AppendString(nil, text))
+		for _, resultado := range []string{
+			`{"nombre":` + value + `}`, `{` + value + `:1}`, `{"l":[` + value + `,` + value + `]}`,
+		} {
+			got, err := AppendAnswer(nil, sample(resultado))
+			if err != nil {
+				t.Fatalf("%s: %v", resultado, err)
+			}
+			if !bytes.Contains(got, []byte(resultado[1:len(resultado)-1])) || bytes.Contains(got, []byte("source_version_id")) {
+				t.Fatalf("%s was changed: %s", resultado, got)
+			}
+			if !json.Valid(got) {
+				t.Fatalf("%s: not JSON: %s", resultado, got)
+			}
+		}
+	}
+	f(`"sha256":"` + sha1st + `"`)
+	f(`,"sha256":"` + sha1st)
+	f(`{"sha256":"` + sha1st + `"}`)
+	f(`x"sha256`)
+	f(`,"sha256`)
+	f(`\"sha256":"` + sha1st)
+	f(`{"resultado":{}}`)
+	f(`"resultado":`)
+	f("\\")
+	f("\u2028 Ñ & <script>")
+}
+
+func TestAnswerDamagedRecord(t *testing.T) {
+	f := func(damage func(*ledger.Record)) {
+		t.Helper()
+		r := sample(`{"a":{"sha256":"` + sha1st + `"}}`)
+		damage(r)
+		if got, err := AppendAnswer(nil, r); !errors.Is(err, ErrRecord) {
+			t.Fatalf("got %s, %v", got, err)
+		}
+	}
+	f(func(r *ledger.Record) { r.Registro = nil })
+	f(func(r *ledger.Record) { r.Registro = []byte(`{"edicion_sha256":"x"}`) })
+	f(func(r *ledger.Record) { r.Registro = r.Registro[1:] })
+	f(func(r *ledger.Record) { r.Acta = nil })
+	f(func(r *ledger.Record) { r.Acta = r.Acta[:len(r.Acta)-3] })
+	f(func(r *ledger.Record) { r.Acta = bytes.Replace(r.Acta, []byte(`"id":7`), []byte(`"id"`), 1) })
+}
+
+func FuzzAnswer(f *testing.F) {
+	r := sample(`{"a":{"sha256":"` + sha1st + `"}}`)
+	f.Add(r.Registro, r.Acta)
+	f.Add([]byte(`{"edicion_sha256":"","resultado":{"sha256":"`), []byte(`{"consultado":"","engine_version":"","registro_sha256":"","verification_id":"","versiones":[{]}`))
+	f.Add([]byte(`{"edicion_sha256":"","resultado":{}}`), []byte(`{"consultado":"\`))
+	f.Fuzz(func(t *testing.T, registro, acta []byte) {
+		got, err := AppendAnswer(nil, &ledger.Record{Service: "COMPANY", Registro: registro, Acta: acta})
+		if err == nil && json.Valid(registro) && json.Valid(acta) && !json.Valid(got) {
+			t.Fatalf("not JSON: %s", got)
+		}
+	})
+}

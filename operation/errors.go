@@ -1,0 +1,214 @@
+package operation
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"cotejo/accounts"
+	"cotejo/ledger"
+	"cotejo/snapshots"
+	"cotejo/store"
+)
+
+// What a transport or an operation refuses.
+var (
+	ErrRoute    = errors.New("operation: la ruta no existe")
+	ErrMethod   = errors.New("operation: método no permitido")
+	ErrEncoding = errors.New("operation: Content-Encoding no admitido")
+	ErrTooLarge = errors.New("operation: cuerpo demasiado grande")
+	ErrHeaders  = errors.New("operation: encabezados demasiado grandes")
+	ErrSlow     = errors.New("operation: la petición no llegó completa a tiempo")
+	ErrRequest  = errors.New("operation: petición HTTP mal formada")
+	// ErrNoRecord is the one answer for a verification that does not exist and
+	// for one of another organization.
+	ErrNoRecord = errors.New("operation: la verificación no existe")
+)
+
+// Failure is an error as the caller sees it.
+type Failure struct {
+	Status     int
+	Code       string // codigo: for programs, stable
+	Title      string
+	Detail     string
+	Help       string // ayuda: the next step
+	RetryAfter int    // seconds, 0: retrying does not help
+}
+
+// failures is the one table from an error to its answer; the first line that
+// matches wins. Nothing is charged on any of them, but for ErrFailed, where only
+// the restarted service knows.
+var failures = []struct {
+	matches func(error) bool
+	Failure
+}{
+	{is(ErrRoute), Failure{404, "RUTA_NO_ENCONTRADA", "La ruta no existe",
+		"No hay ninguna operación en esta ruta.",
+		"Revise la ruta, sin diagonal final; la lista completa está en /openapi.json.", 0}},
+	{is(ErrMethod), Failure{405, "METODO_NO_PERMITIDO", "Método no permitido",
+		"La ruta existe, pero no con este método.",
+		"Use uno de los métodos del encabezado Allow.", 0}},
+	{is(accounts.ErrUnauthorized), Failure{401, "NO_AUTORIZADO", "Llave ausente o no válida",
+		"El encabezado X-Api-Key falta, aparece más de una vez o no contiene una llave activa.",
+		"Envíe una sola vez el encabezado X-Api-Key con su llave svc_live_… o svc_test_….", 0}},
+	{is(ErrEncoding), Failure{415, "CODIFICACION_NO_ADMITIDA", "Codificación no admitida",
+		"No se aceptan cuerpos comprimidos (Content-Encoding).",
+		"Envíe el cuerpo sin comprimir y sin el encabezado Content-Encoding.", 0}},
+	{is(ErrTooLarge), Failure{413, "CUERPO_DEMASIADO_GRANDE", "El cuerpo excede el tamaño permitido",
+		"El cuerpo de la petición excede el tamaño permitido para esta operación.",
+		"Envíe menos datos por petición.", 0}},
+	{is(ErrHeaders), Failure{431, "ENCABEZADOS_DEMASIADO_GRANDES", "Encabezados demasiado grandes",
+		"La línea de petición y los encabezados exceden 32 KiB o 64 campos.",
+		"Quite los encabezados que no hagan falta.", 0}},
+	{is(ErrSlow), Failure{408, "TIEMPO_AGOTADO", "La petición no llegó completa a tiempo",
+		"La petición no llegó completa dentro del plazo.",
+		"Repita la petición; si continúa, revise la conexión.", 0}},
+	{is(ErrRequest), Failure{400, "PETICION_INVALIDA", "Petición HTTP mal formada",
+		"La petición no cumple el protocolo HTTP.",
+		"Use un cliente HTTP estándar; no combine Content-Length con Transfer-Encoding.", 0}},
+	{as[*InvalidError], Failure{422, "INPUT_INVALID", "Entrada no válida", "",
+		"Corrija los campos que indica detail y repita la petición.", 0}},
+	{as[*ledger.FundsError], Failure{402, "SALDO_INSUFICIENTE", "Sin usos ni saldo",
+		"No quedan usos individuales ni saldo de paquete suficiente. La consulta no se entregó ni se cobró.",
+		"Abone saldo por una de las dos formas de opciones_de_compra y repita la petición.", 0}},
+	{is(ErrNoRecord), Failure{404, "VERIFICACION_NO_ENCONTRADA", "La verificación no existe",
+		"No hay ninguna verificación con ese identificador en su organización.",
+		"Revise verification_id y que la llave sea de la organización y del modo (live o test) que la generó.", 0}},
+	{is(ledger.ErrBusy), Failure{503, "SOBRECARGA", "El servicio está saturado",
+		"Hay demasiadas operaciones en espera. Esta no se ejecutó.",
+		"Repita la petición después de los segundos que indica Retry-After.", 1}},
+	{anyOf(ledger.ErrClosed, store.ErrClosed), Failure{503, "EN_CIERRE", "El servicio se está reiniciando",
+		"El servicio está terminando y ya no acepta operaciones. Esta no se ejecutó.",
+		"Repita la petición después de los segundos que indica Retry-After.", 5}},
+	{is(store.ErrFenced), Failure{503, "SIN_TITULAR", "La cuenta cambia de nodo",
+		"Otro nodo atiende ahora esta cuenta. La operación no se ejecutó.",
+		"Repita la petición después de los segundos que indica Retry-After.", 2}},
+	{is(ledger.ErrExhausted), Failure{503, "IDENTIFICADORES_AGOTADOS", "Sin identificadores por hoy",
+		"Se agotaron los identificadores de verificación de este día.",
+		"Repita la petición mañana (hora de la Ciudad de México).", 3600}},
+	{is(ledger.ErrFailed), Failure{503, "ESCRITURA_FALLIDA", "No se pudo guardar",
+		"Falló una escritura y el servicio se reinicia. No se sabe aún si la operación quedó guardada.",
+		"Espere a que el servicio vuelva y revise su saldo antes de repetir la petición.", 30}},
+	{as[*snapshots.CorruptError], Failure{503, "FUENTE_DANADA", "El archivo de una fuente está dañado",
+		"Un archivo publicado no coincide con su hash y no se responde desde él.",
+		"Repita la petición más tarde; /v1/salud muestra el estado de las fuentes.", 60}},
+	{anyOf(context.DeadlineExceeded, context.Canceled), Failure{503, "TIEMPO_DE_ESPERA", "La operación no alcanzó a ejecutarse",
+		"La operación esperó demasiado y no se ejecutó.",
+		"Repita la petición después de los segundos que indica Retry-After.", 2}},
+	{func(error) bool { return true }, Failure{500, "ERROR_INTERNO", "Error interno",
+		"Ocurrió un error inesperado. No se cobró.",
+		"Repita la petición; si continúa, comunique el request_id.", 0}},
+}
+
+func is(target error) func(error) bool {
+	return func(err error) bool { return errors.Is(err, target) }
+}
+
+func anyOf(targets ...error) func(error) bool {
+	return func(err error) bool {
+		for _, t := range targets {
+			if errors.Is(err, t) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+func as[T error](err error) bool {
+	var target T
+	return errors.As(err, &target)
+}
+
+// FailureOf returns what the caller sees of err, which must not be nil.
+func FailureOf(err error) Failure {
+	for i := range failures {
+		if failures[i].matches(err) {
+			return failures[i].Failure
+		}
+	}
+	panic("operation: the error table has no last line")
+}
+
+func failureByCode(code string) (Failure, bool) {
+	for i := range failures {
+		if failures[i].Code == code {
+			return failures[i].Failure, true
+		}
+	}
+	return Failure{}, false
+}
+
+// fundsDetail is the detail of a 402 answer.
+type fundsDetail struct {
+	Error   string `json:"error"`
+	Service string `json:"servicio"`
+	Balance string `json:"saldo"`
+	Single  string `json:"precio_individual"`
+}
+
+// purchase is one way to buy what is missing.
+type purchase struct {
+	Form     string `json:"forma"`
+	Service  string `json:"servicio,omitempty"`
+	Price    string `json:"precio"`
+	Minimum  string `json:"minimo,omitempty"`
+	Multiple string `json:"multiplo,omitempty"`
+	Note     string `json:"nota"`
+}
+
+// failureBody is the shape of every error answer. Detail is a text, except for
+// 402 (an object) and 422 (a list).
+type failureBody struct {
+	Detail    any        `json:"detail"`
+	Code      string     `json:"codigo"`
+	Title     string     `json:"title"`
+	Status    int        `json:"status"`
+	RequestID string     `json:"request_id"`
+	Help      string     `json:"ayuda"`
+	Options   []purchase `json:"opciones_de_compra,omitempty"`
+}
+
+// AppendFailure appends the JSON answer to err.
+func AppendFailure(dst []byte, err error, requestID string) []byte {
+	return appendFailure(dst, FailureOf(err), err, requestID)
+}
+
+func appendFailure(dst []byte, f Failure, err error, requestID string) []byte {
+	body := failureBody{
+		Detail: f.Detail, Code: f.Code, Title: f.Title, Status: f.Status, RequestID: requestID, Help: f.Help,
+	}
+	var invalid *InvalidError
+	var funds *ledger.FundsError
+	switch {
+	case errors.As(err, &invalid):
+		body.Detail = invalid.Items
+	case errors.As(err, &funds):
+		price, _ := PriceOf(funds.Service)
+		body.Detail = fundsDetail{
+			Error: f.Detail, Service: funds.Service, Balance: Pesos(funds.Balance), Single: Pesos(price.Single),
+		}
+		body.Options = purchaseOptions(price)
+	}
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(body); err != nil {
+		panic(err) // strings and numbers only
+	}
+	return append(dst, strings.TrimSuffix(buf.String(), "\n")...)
+}
+
+// purchaseOptions are the two ways to pay for a service.
+func purchaseOptions(p Price) []purchase {
+	return []purchase{{
+		Form: "paquete", Price: Pesos(p.Package),
+		Minimum: Pesos(PackageMinimum), Multiple: Pesos(PackageMultiple),
+		Note: "Saldo general: paga cualquier servicio a precio de paquete.",
+	}, {
+		Form: "individual", Service: p.Service, Price: Pesos(p.Single),
+		Note: "Usos exclusivos de este servicio; no se transfieren ni se convierten.",
+	}}
+}

@@ -1,0 +1,89 @@
+package operation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+
+	"cotejo/accounts"
+	"cotejo/ledger"
+	"cotejo/snapshots"
+)
+
+func TestFailureOf(t *testing.T) {
+	f := func(err error, status int, code string) {
+		t.Helper()
+		for _, e := range []error{err, fmt.Errorf("contexto: %w", err)} {
+			if got := FailureOf(e); got.Status != status || got.Code != code {
+				t.Fatalf("%v: got %d %s, want %d %s", e, got.Status, got.Code, status, code)
+			}
+		}
+	}
+	f(ErrRoute, 404, "RUTA_NO_ENCONTRADA")
+	f(ErrMethod, 405, "METODO_NO_PERMITIDO")
+	f(accounts.ErrUnauthorized, 401, "NO_AUTORIZADO")
+	f(ErrEncoding, 415, "CODIFICACION_NO_ADMITIDA")
+	f(ErrTooLarge, 413, "CUERPO_DEMASIADO_GRANDE")
+	f(ErrRequest, 400, "PETICION_INVALIDA")
+	f(&InvalidError{}, 422, "INPUT_INVALID")
+	f(&ledger.FundsError{}, 402, "SALDO_INSUFICIENTE")
+	f(ErrNoRecord, 404, "VERIFICACION_NO_ENCONTRADA")
+	f(ledger.ErrBusy, 503, "SOBRECARGA")
+	f(ledger.ErrClosed, 503, "EN_CIERRE")
+	f(ledger.ErrExhausted, 503, "IDENTIFICADORES_AGOTADOS")
+	f(&snapshots.CorruptError{}, 503, "FUENTE_DANADA")
+	f(context.DeadlineExceeded, 503, "TIEMPO_DE_ESPERA")
+	f(errors.New("lo que sea"), 500, "ERROR_INTERNO")
+}
+
+// Every line says what happened and what to do, and a 503 says when.
+func TestFailuresAreComplete(t *testing.T) {
+	seen := map[string]bool{}
+	for _, f := range failures {
+		if f.Title == "" || f.Help == "" || f.Detail == "" && f.Status != 422 {
+			t.Errorf("%s: title, detail or help missing", f.Code)
+		}
+		if (f.Status == 503) != (f.RetryAfter > 0) {
+			t.Errorf("%s: status %d with Retry-After %d", f.Code, f.Status, f.RetryAfter)
+		}
+		if seen[f.Code] {
+			t.Errorf("%s: declared twice", f.Code)
+		}
+		seen[f.Code] = true
+	}
+}
+
+func TestAppendFailure(t *testing.T) {
+	f := func(err error, want string) {
+		t.Helper()
+		got := AppendFailure([]byte("kept"), err, "req_1")
+		if string(got) != "kept"+want {
+			t.Fatalf("got  %s\nwant kept%s", got, want)
+		}
+		if !json.Valid(got[len("kept"):]) {
+			t.Fatal("not JSON")
+		}
+	}
+	f(ErrRoute, `{"detail":"No hay ninguna operación en esta ruta.","codigo":"RUTA_NO_ENCONTRADA","title":"La ruta no existe",`+
+		`"status":404,"request_id":"req_1","ayuda":"Revise la ruta, sin diagonal final; la lista completa está en /openapi.json."}`)
+	f(&ledger.FundsError{Service: "COMPANY", Price: 1200, Balance: 50},
+		`{"detail":{"error":"No quedan usos individuales ni saldo de paquete suficiente. La consulta no se entregó ni se cobró.",`+
+			`"servicio":"COMPANY","saldo":"0.50","precio_individual":"14.00"},"codigo":"SALDO_INSUFICIENTE","title":"Sin usos ni saldo",`+
+			`"status":402,"request_id":"req_1","ayuda":"Abone saldo por una de las dos formas de opciones_de_compra y repita la petición.",`+
+			`"opciones_de_compra":[{"forma":"paquete","precio":"12.00","minimo":"500.00","multiplo":"100.00",`+
+			`"nota":"Saldo general: paga cualquier servicio a precio de paquete."},{"forma":"individual","servicio":"COMPANY","precio":"14.00",`+
+			`"nota":"Usos exclusivos de este servicio; no se transfieren ni se convierten."}]}`)
+	f(&InvalidError{Items: []Item{{Loc: []string{"query", "limite"}, Msg: "m", Type: "less_than_equal", Input: "501", Ctx: map[string]any{"le": 500}}}},
+		`{"detail":[{"loc":["query","limite"],"msg":"m","type":"less_than_equal","input":"501","ctx":{"le":500}}],"codigo":"INPUT_INVALID",`+
+			`"title":"Entrada no válida","status":422,"request_id":"req_1","ayuda":"Corrija los campos que indica detail y repita la petición."}`)
+}
+
+// An unexpected error's text stays inside.
+func TestFailureHidesInternals(t *testing.T) {
+	got := string(AppendFailure(nil, errors.New("open /var/lib/secreto: RFC EFO010101AA1"), "r"))
+	if want := `"codigo":"ERROR_INTERNO"`; !contains(got, want) || contains(got, "secreto") || contains(got, "EFO") {
+		t.Fatalf("got %s", got)
+	}
+}

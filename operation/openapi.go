@@ -1,0 +1,364 @@
+package operation
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"cotejo/ledger"
+)
+
+// object is a JSON object whose members keep their order, so that the document
+// reads well and is the same on every machine.
+type object []member
+
+type member struct {
+	name  string
+	value any
+}
+
+// MarshalJSON implements json.Marshaler.
+func (o object) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	buf.WriteByte('{')
+	for i, m := range o {
+		if i > 0 {
+			buf.WriteByte(',')
+		}
+		buf.Write(rawJSON(m.name))
+		buf.WriteByte(':')
+		v, err := marshalPlain(m.value)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", m.name, err)
+		}
+		buf.Write(v)
+	}
+	buf.WriteByte('}')
+	return buf.Bytes(), nil
+}
+
+func marshalPlain(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSuffix(buf.Bytes(), []byte{'\n'}), err
+}
+
+const apiDescription = `Respuestas deterministas a partir de fuentes oficiales versionadas: la misma entrada y la misma
+versión de la fuente dan siempre el mismo resultado. Cada respuesta nombra la fuente, el SHA-256 de la versión consultada y sus fechas.
+
+Que algo no aparezca en una lista no es una aprobación. Una fuente que no se pudo consultar no equivale a «no aparece».`
+
+// OpenAPI returns the OpenAPI 3.1 document of the table as JSON. The same table
+// gives the same bytes.
+func (t Table) OpenAPI() ([]byte, error) {
+	var tags, paths, schemas object
+	seenTag, seenSchema := map[string]bool{}, map[string]bool{}
+	var records []any
+	for _, op := range t {
+		if !seenTag[op.Tag] {
+			seenTag[op.Tag] = true
+			tags = append(tags, member{"", object{{"name", op.Tag}}})
+		}
+		if title := op.Output.Title; title != "" && !seenSchema[title] {
+			seenSchema[title] = true
+			schemas = append(schemas, member{title, op.Output})
+		}
+		if op.Ask != nil {
+			records = append(records, object{{"$ref", "#/components/schemas/" + op.Output.Title}})
+		}
+		item := object{{strings.ToLower(op.Method), op.describe()}}
+		if i := slices.IndexFunc(paths, func(m member) bool { return m.name == op.Path }); i >= 0 {
+			paths[i].value = append(paths[i].value.(object), item...)
+		} else {
+			paths = append(paths, member{op.Path, item})
+		}
+	}
+	if records != nil {
+		schemas = append(schemas, member{"Verificacion", object{
+			{"description", "Una respuesta guardada, tal como se generó."}, {"anyOf", records}}})
+	}
+	schemas = append(schemas, errorSchemas()...)
+	tagList := make([]any, len(tags))
+	for i := range tags {
+		tagList[i] = tags[i].value
+	}
+	return marshalPlain(object{
+		{"openapi", "3.1.0"},
+		{"info", object{
+			{"title", "cotejo"}, {"version", EngineVersion}, {"description", apiDescription},
+		}},
+		{"servers", []any{object{{"url", "/"}}}},
+		{"tags", tagList},
+		{"paths", paths},
+		{"components", object{
+			{"securitySchemes", object{{"ApiKey", object{
+				{"type", "apiKey"}, {"in", "header"}, {"name", "X-Api-Key"},
+				{"description", "Llave de la organización: svc_live_… consulta fuentes reales y consume saldo; svc_test_… responde con datos sintéticos y no cuesta."},
+			}}}},
+			{"headers", headerComponents()},
+			{"responses", errorResponses()},
+			{"schemas", schemas},
+		}},
+	})
+}
+
+// YAML turns a JSON document into YAML with the same members in the same order.
+func YAML(doc []byte) ([]byte, error) {
+	var node yaml.Node
+	if err := yaml.Unmarshal(doc, &node); err != nil {
+		return nil, err
+	}
+	plainStyle(&node)
+	var buf bytes.Buffer
+	enc := yaml.NewEncoder(&buf)
+	enc.SetIndent(2)
+	if err := enc.Encode(&node); err != nil {
+		return nil, err
+	}
+	return buf.Bytes(), enc.Close()
+}
+
+func plainStyle(n *yaml.Node) {
+	n.Style = 0
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!str" && strings.Contains(n.Value, "\n") {
+		n.Style = yaml.LiteralStyle
+	}
+	for _, c := range n.Content {
+		plainStyle(c)
+	}
+}
+
+// describe is the OpenAPI operation object.
+func (op *Operation) describe() object {
+	o := object{
+		{"operationId", op.ID}, {"tags", []string{op.Tag}},
+		{"summary", op.Summary}, {"description", op.Description},
+		{"security", op.security()}, {"x-precio", op.priceObject()},
+	}
+	if len(op.Params) > 0 {
+		params := make([]any, len(op.Params))
+		for i := range op.Params {
+			params[i] = op.Params[i].describe()
+		}
+		o = append(o, member{"parameters", params})
+	}
+	responses := object{{"200", op.okResponse()}}
+	for _, status := range op.Statuses() {
+		if status != 200 {
+			responses = append(responses, member{strconv.Itoa(status), object{{"$ref", "#/components/responses/" + responseName(status)}}})
+		}
+	}
+	return append(o, member{"responses", responses})
+}
+
+func (op *Operation) security() []any {
+	if op.Auth == Keyed {
+		return []any{object{{"ApiKey", []any{}}}}
+	}
+	return []any{}
+}
+
+func (op *Operation) priceObject() object {
+	p, ok := PriceOf(op.Service)
+	if !ok {
+		return object{{"servicio", nil}, {"precio_paquete", Pesos(0)}, {"precio_individual", Pesos(0)}}
+	}
+	return object{{"servicio", p.Service}, {"precio_paquete", Pesos(p.Package)}, {"precio_individual", Pesos(p.Single)}}
+}
+
+func (p *Param) describe() object {
+	s := *p.Schema
+	if p.Default != nil {
+		s.Default = rawJSON(p.Default)
+	}
+	o := object{{"name", p.Name}, {"in", string(p.In)}}
+	if p.In == InPath {
+		o = append(o, member{"required", true})
+	}
+	return append(o, member{"description", p.Description}, member{"schema", &s})
+}
+
+func (op *Operation) okResponse() object {
+	schema := any(op.Output)
+	if op.Output.Title != "" {
+		schema = object{{"$ref", "#/components/schemas/" + op.Output.Title}}
+	}
+	content := object{{"schema", schema}}
+	var examples object
+	for _, e := range op.Examples {
+		examples = append(examples, member{e.Name, object{
+			{"summary", e.Summary}, {"description", op.exampleRequest(e)}, {"value", json.RawMessage(e.Body)},
+		}})
+	}
+	if examples != nil {
+		content = append(content, member{"examples", examples})
+	}
+	headers := []string{"X-Request-Id", "X-Advertencias"}
+	if op.Service != "" {
+		headers = append(headers, "X-Costo", "X-Saldo")
+	}
+	return object{
+		{"description", op.Summary}, {"headers", headerRefs(headers...)},
+		{"content", object{{"application/json", content}}},
+	}
+}
+
+func (op *Operation) exampleRequest(e Example) string {
+	if op.Auth == Keyed {
+		return op.Method + " " + e.Target + " con una llave svc_test_"
+	}
+	return op.Method + " " + e.Target
+}
+
+// Statuses lists the status codes that the operation may answer with, 200
+// included, ascending. 404 and 405 of the router and malformed HTTP come before
+// any operation is known.
+func (op *Operation) Statuses() []int {
+	statuses := []int{200, 400, 413, 415, 422, 500, 503}
+	if op.Auth == Keyed {
+		statuses = append(statuses, 401)
+	}
+	if op.Service != "" {
+		statuses = append(statuses, 402)
+	}
+	for _, code := range op.Errors {
+		f, _ := failureByCode(code)
+		statuses = append(statuses, f.Status)
+	}
+	slices.Sort(statuses)
+	return slices.Compact(statuses)
+}
+
+func responseName(status int) string { return "Error" + strconv.Itoa(status) }
+
+func headerRefs(names ...string) object {
+	var o object
+	for _, n := range names {
+		o = append(o, member{n, object{{"$ref", "#/components/headers/" + n}}})
+	}
+	return o
+}
+
+func headerComponents() object {
+	var o object
+	for _, h := range []struct{ name, description, pattern string }{
+		{"X-Request-Id", "Identifica la petición en el registro de accesos; se acepta el del cliente.", `^[A-Za-z0-9_-]{8,64}$`},
+		{"X-Advertencias", "Parámetros de la consulta que no existen y se ignoraron.", ``},
+		{"X-Costo", "Pesos cobrados por esta respuesta, IVA incluido.", `^[0-9]+\.[0-9]{2}$`},
+		{"X-Saldo", "Pesos de paquete que quedan.", `^[0-9]+\.[0-9]{2}$`},
+		{"Retry-After", "Segundos que conviene esperar antes de repetir.", `^[0-9]+$`},
+		{"WWW-Authenticate", "Forma de autenticarse.", ``},
+		{"Allow", "Métodos que la ruta admite.", ``},
+	} {
+		o = append(o, member{h.name, object{{"description", h.description}, {"schema", Form(h.pattern, "")}}})
+	}
+	return o
+}
+
+// errorResponses describes every status of the error table once.
+func errorResponses() object {
+	var statuses []int
+	for _, f := range failures {
+		statuses = append(statuses, f.Status)
+	}
+	slices.Sort(statuses)
+	var o object
+	for _, status := range slices.Compact(statuses) {
+		headers := []string{"X-Request-Id", "X-Advertencias"}
+		switch status {
+		case 401:
+			headers = append(headers, "WWW-Authenticate")
+		case 405:
+			headers = append(headers, "Allow")
+		case 503:
+			headers = append(headers, "Retry-After")
+		}
+		var titles []string
+		var examples object
+		for _, f := range failures {
+			if f.Status == status {
+				titles = append(titles, f.Title)
+				examples = append(examples, member{f.Code, object{{"summary", f.Title}, {"value", f.example()}}})
+			}
+		}
+		o = append(o, member{responseName(status), object{
+			{"description", strings.Join(titles, " / ")}, {"headers", headerRefs(headers...)},
+			{"content", object{{"application/json", object{
+				{"schema", object{{"$ref", "#/components/schemas/" + errorSchemaName(status)}}},
+				{"examples", examples},
+			}}}},
+		}})
+	}
+	return o
+}
+
+// example is an answer of this line of the error table.
+func (f *Failure) example() json.RawMessage {
+	err := error(sampleError{f})
+	switch f.Code {
+	case "INPUT_INVALID":
+		err = &InvalidError{Items: []Item{{
+			Loc: []string{"path", "rfc"}, Type: "string_too_short", Input: "EFO01010",
+			Msg: "Un RFC tiene 12 caracteres (persona moral) o 13 (persona física)",
+		}}}
+	case "SALDO_INSUFICIENTE":
+		err = &ledger.FundsError{Service: "COMPANY", Price: 1200, Balance: 350}
+	}
+	return appendFailure(nil, *f, err, "req_0123456789abcdef")
+}
+
+type sampleError struct{ *Failure }
+
+func (e sampleError) Error() string { return e.Title }
+
+func errorSchemaName(status int) string {
+	switch status {
+	case 402:
+		return "ErrorDeSaldo"
+	case 422:
+		return "ErrorDeEntrada"
+	}
+	return "Error"
+}
+
+func errorSchemas() object {
+	var codes []string
+	for _, f := range failures {
+		if f.Status != 402 && f.Status != 422 {
+			codes = append(codes, f.Code)
+		}
+	}
+	tail := func(codes ...string) []Field {
+		return []Field{
+			F("codigo", OneOf("Para programas; no cambia.", codes...)), F("title", Text("")),
+			F("status", Integer("")), F("request_id", Text("")), F("ayuda", Text("Siguiente paso.")),
+		}
+	}
+	loc := Text("")
+	loc.Type, loc.Types = "", []string{"string", "integer"}
+	item := Object(
+		F("loc", List(loc, "Dónde está: path, query o body, y después nombres o posiciones.")),
+		F("msg", Text("Qué se esperaba y qué hacer.")),
+		F("type", Text("Código de validación.")),
+		Maybe("input", Text("Lo recibido, abreviado.")),
+		Maybe("ctx", MapOf(nil, "Límites que se excedieron.")),
+	)
+	option := Object(
+		F("forma", OneOf("", "paquete", "individual")), Maybe("servicio", Text("")), F("precio", Money("")),
+		Maybe("minimo", Money("")), Maybe("multiplo", Money("")), F("nota", Text("")),
+	)
+	funds := Object(F("error", Text("")), F("servicio", Text("")), F("saldo", Money("")), F("precio_individual", Money("")))
+	return object{
+		{"Error", Object(append([]Field{F("detail", Text(""))}, tail(codes...)...)...)},
+		{"ErrorDeSaldo", Object(append(append([]Field{F("detail", funds)}, tail("SALDO_INSUFICIENTE")...),
+			F("opciones_de_compra", List(option, "Las dos formas de compra.")))...)},
+		{"ErrorDeEntrada", Object(append([]Field{F("detail", List(item, ""))}, tail("INPUT_INVALID")...)...)},
+	}
+}

@@ -1,0 +1,219 @@
+// Package operation describes each thing the service can do, once, and runs it.
+//
+// From the list of operations come the routes, the checks of the input, the
+// OpenAPI document and the tests that hold them together. A recorded
+// verification goes through one pipeline: authorise, decode, pin an edition,
+// ask the engine, record and charge in one durable batch, answer. The answer is
+// computed from the record alone, so that reading it again years later gives
+// the same bytes.
+//
+// The package knows no product, no HTTP library and no storage engine. Start
+// reading at Operation, then Pipeline.Do; errors.go is the one table from an
+// error to what the caller sees.
+package operation
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"cotejo/accounts"
+	"cotejo/query"
+)
+
+// Auth says who may ask.
+type Auth byte
+
+const (
+	// Open answers anyone; a key is neither needed nor read.
+	Open Auth = iota + 1
+	// Keyed asks for the API key of an organization.
+	Keyed
+)
+
+// Operation is one thing the service can do. Exactly one of Ask and Read is set.
+type Operation struct {
+	ID          string // Spanish verb in camel case, unique: verificarEmpresa
+	Method      string // GET, POST …
+	Path        string // template: /v1/empresa/{rfc}; a parameter is a whole segment
+	Tag         string // heading in the reference
+	Summary     string // one line, Spanish
+	Description string // Spanish: what it does, what it costs, what the result does not mean
+	Service     string // price code; empty when it is free
+	Prefix      string // of its verification ids, with Ask only
+	Auth        Auth
+	Params      []Param
+	Output      *jsonschema.Schema // of a 200 answer; its Title names it in the OpenAPI document
+	Errors      []string           // codes of the error table, beyond those that follow from the rest
+	Examples    []Example
+
+	// Ask turns the input into a question. The pipeline answers, records and
+	// charges it. An *InvalidError refuses the input.
+	Ask func(Input) (query.Question, error)
+	// Read answers for free and leaves no record.
+	Read func(context.Context, Call) (Response, error)
+
+	// document is the OpenAPI document of the table that the operation is in.
+	document func() ([]byte, error)
+}
+
+// Param is one parameter in the path or the query.
+type Param struct {
+	Name        string
+	In          In
+	Description string             // Spanish
+	Schema      *jsonschema.Schema // type boolean, integer or string; limits are enforced unless Parse is set
+	Default     any                // value when a query parameter is absent
+	// Parse reads the text in the place of Schema. A *checks.Problem becomes an
+	// item of the 422 answer.
+	Parse func(text string) (any, error)
+}
+
+// In is where a parameter stands.
+type In string
+
+const (
+	InPath  In = "path"
+	InQuery In = "query"
+)
+
+// Example is a request and its exact answer, shown in the reference and run by
+// the tests over the sandbox edition.
+type Example struct {
+	Name    string // one word, unique within the operation
+	Summary string // Spanish
+	Target  string // path and query as sent
+	Body    []byte // the JSON answer
+}
+
+// Call is a request that was let in: who asks, and the decoded input.
+type Call struct {
+	Principal accounts.Principal // zero for Open operations
+	Input     Input
+	op        *Operation
+}
+
+// Document returns the OpenAPI document, as JSON, of the table that the called
+// operation belongs to. It must not be changed.
+func (c Call) Document() ([]byte, error) { return c.op.document() }
+
+// Response is an answer with status 200. An operation's Read sets Body, which
+// nobody changes afterwards; the rest is the pipeline's.
+type Response struct {
+	Body      []byte             // JSON
+	Private   bool               // must not be stored by any cache
+	Principal accounts.Principal // who asked, for the log
+	Charged   bool               // Cost and Balance are known
+	Cost      int64              // centavos debited
+	Balance   int64              // centavos left
+	Unknown   []string           // query parameters that the operation does not know
+}
+
+// Table is the list of everything the service can do.
+type Table []*Operation
+
+var (
+	idForm       = regexp.MustCompile(`^[a-z][A-Za-z]+$`)
+	pathForm     = regexp.MustCompile(`^(/([a-z0-9._-]+|\{[a-z_]+\}))+$`)
+	prefixForm   = regexp.MustCompile(`^[A-Z]{3}$`)
+	paramInPath  = regexp.MustCompile(`\{([a-z_]+)\}`)
+	knownMethods = []string{"GET", "POST", "PUT", "DELETE"}
+)
+
+// NewTable joins lists of operations and checks that they describe themselves
+// fully and do not contradict each other. An error is a programming mistake.
+func NewTable(lists ...[]Operation) (Table, error) {
+	var t Table
+	ids, routes := map[string]bool{}, map[string]bool{}
+	for _, list := range lists {
+		for i := range list {
+			op := &list[i]
+			if err := op.check(); err != nil {
+				return nil, fmt.Errorf("operation %s %s %q: %w", op.Method, op.Path, op.ID, err)
+			}
+			route := op.Method + " " + paramInPath.ReplaceAllString(op.Path, "{}")
+			if ids[op.ID] || routes[route] {
+				return nil, fmt.Errorf("operation %s %s %q: declared twice", op.Method, op.Path, op.ID)
+			}
+			ids[op.ID], routes[route] = true, true
+			t = append(t, op)
+		}
+	}
+	document := sync.OnceValues(t.OpenAPI)
+	for _, op := range t {
+		op.document = document
+	}
+	return t, nil
+}
+
+// Find returns the operation with an id, nil when there is none.
+func (t Table) Find(id string) *Operation {
+	for _, op := range t {
+		if op.ID == id {
+			return op
+		}
+	}
+	return nil
+}
+
+func (op *Operation) check() error {
+	switch {
+	case !idForm.MatchString(op.ID):
+		return fmt.Errorf("bad id")
+	case !slices.Contains(knownMethods, op.Method):
+		return fmt.Errorf("bad method")
+	case !pathForm.MatchString(op.Path):
+		return fmt.Errorf("bad path")
+	case op.Tag == "" || op.Summary == "" || op.Description == "":
+		return fmt.Errorf("undocumented")
+	case op.Auth != Open && op.Auth != Keyed:
+		return fmt.Errorf("says not who may ask")
+	case op.Output == nil || op.Output.Title == "" && op.Output.Ref == "":
+		return fmt.Errorf("output schema without title")
+	case (op.Ask == nil) == (op.Read == nil):
+		return fmt.Errorf("needs exactly one of Ask and Read")
+	case op.Ask != nil && (op.Auth != Keyed || op.Service == "" || !prefixForm.MatchString(op.Prefix)):
+		return fmt.Errorf("a recorded operation needs a key, a service and a prefix")
+	case op.Read != nil && (op.Service != "" || op.Prefix != ""):
+		return fmt.Errorf("a free operation has no service and no prefix")
+	}
+	if op.Service != "" {
+		if _, ok := PriceOf(op.Service); !ok {
+			return fmt.Errorf("no price for %s", op.Service)
+		}
+	}
+	for _, code := range op.Errors {
+		if _, ok := failureByCode(code); !ok {
+			return fmt.Errorf("unknown error code %s", code)
+		}
+	}
+	var inPath, declared []string
+	for _, m := range paramInPath.FindAllStringSubmatch(op.Path, -1) {
+		inPath = append(inPath, m[1])
+	}
+	for i := range op.Params {
+		p := &op.Params[i]
+		if p.Name == "" || p.Description == "" || p.Schema == nil {
+			return fmt.Errorf("parameter %q undocumented", p.Name)
+		}
+		switch p.Schema.Type {
+		case "boolean", "integer", "string":
+		default:
+			return fmt.Errorf("parameter %q: type %q", p.Name, p.Schema.Type)
+		}
+		if p.In == InPath {
+			declared = append(declared, p.Name)
+		} else if p.In != InQuery || strings.Contains(op.Path, "{"+p.Name+"}") {
+			return fmt.Errorf("parameter %q: bad place", p.Name)
+		}
+	}
+	if !slices.Equal(inPath, declared) {
+		return fmt.Errorf("path has parameters %v, declared in order are %v", inPath, declared)
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+package operation
+
+import (
+	"encoding/json"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// Schemas of answers are strict: an object has exactly the members that are
+// declared, and all of them unless marked optional. A client that was generated
+// from them can rely on it; a member that is added later must be declared.
+
+// Field is one member of an object.
+type Field struct {
+	Name     string
+	Schema   *jsonschema.Schema
+	Optional bool
+}
+
+// F declares a member that is always there.
+func F(name string, s *jsonschema.Schema) Field { return Field{name, s, false} }
+
+// Maybe declares a member that may be absent.
+func Maybe(name string, s *jsonschema.Schema) Field { return Field{name, s, true} }
+
+// Object is an object with exactly these members, shown in this order.
+func Object(fields ...Field) *jsonschema.Schema {
+	s := &jsonschema.Schema{
+		Type:                 "object",
+		Properties:           make(map[string]*jsonschema.Schema, len(fields)),
+		AdditionalProperties: Nothing(),
+	}
+	for _, f := range fields {
+		s.Properties[f.Name] = f.Schema
+		s.PropertyOrder = append(s.PropertyOrder, f.Name)
+		if !f.Optional {
+			s.Required = append(s.Required, f.Name)
+		}
+	}
+	return s
+}
+
+// MapOf is an object with any names and values of one schema.
+func MapOf(s *jsonschema.Schema, description string) *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "object", Description: description, AdditionalProperties: s}
+}
+
+// Nothing is the schema that no value satisfies.
+func Nothing() *jsonschema.Schema { return &jsonschema.Schema{Not: &jsonschema.Schema{}} }
+
+// Text is any string.
+func Text(description string) *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "string", Description: description}
+}
+
+// Form is a string of a regular expression.
+func Form(pattern, description string) *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "string", Pattern: pattern, Description: description}
+}
+
+// SHA256 is a hash in lower-case hexadecimal.
+func SHA256(description string) *jsonschema.Schema { return Form(`^[0-9a-f]{64}$`, description) }
+
+// Day is a calendar day, AAAA-MM-DD.
+func Day(description string) *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "string", Format: "date", Description: description}
+}
+
+// Moment is an RFC 3339 timestamp.
+func Moment(description string) *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "string", Format: "date-time", Description: description}
+}
+
+// Money is an amount in pesos with two decimals, as a string.
+func Money(description string) *jsonschema.Schema { return Form(`^-?[0-9]+\.[0-9]{2}$`, description) }
+
+// Integer is a whole number that is not negative.
+func Integer(description string) *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "integer", Minimum: new(float64), Description: description}
+}
+
+// Flag is true or false.
+func Flag(description string) *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "boolean", Description: description}
+}
+
+// OneOf is one of a few words.
+func OneOf(description string, words ...string) *jsonschema.Schema {
+	s := &jsonschema.Schema{Type: "string", Description: description}
+	for _, w := range words {
+		s.Enum = append(s.Enum, w)
+	}
+	return s
+}
+
+// Always is one value.
+func Always(value any) *jsonschema.Schema { return &jsonschema.Schema{Const: &value} }
+
+// List is an array of items.
+func List(items *jsonschema.Schema, description string) *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "array", Items: items, Description: description}
+}
+
+// Empty is an array that has no items yet.
+func Empty(description string) *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "array", MaxItems: new(int), Description: description}
+}
+
+// OrNull also allows null.
+func OrNull(s *jsonschema.Schema) *jsonschema.Schema {
+	if s.Type == "" || s.Enum != nil {
+		return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{s, {Type: "null"}}}
+	}
+	c := *s
+	c.Type, c.Types = "", []string{s.Type, "null"}
+	return &c
+}
+
+// Titled names a schema, so that the OpenAPI document can refer to it.
+func Titled(title string, s *jsonschema.Schema) *jsonschema.Schema {
+	s.Title = title
+	return s
+}
+
+// AnyRecord is the output of an operation that gives back any recorded answer.
+var AnyRecord = &jsonschema.Schema{Ref: "#/components/schemas/Verificacion"}
+
+// rawJSON is the JSON of a literal of the operation list.
+func rawJSON(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}

@@ -1,0 +1,374 @@
+package query_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"cotejo/canon"
+	"cotejo/checks"
+	"cotejo/civil"
+	"cotejo/query"
+	"cotejo/snapshots"
+)
+
+// cell sets one column of a synthetic row by position in query.Sat69B.
+type cell struct {
+	column int
+	value  string
+}
+
+// row makes a row whose raw cells are decorated forms of its normalised ones.
+func row(rfc, oficio, name, situacion string, cells ...cell) snapshots.Row {
+	norm := make([]string, len(query.Sat69B.Columns))
+	norm[0], norm[1], norm[2], norm[3], norm[4] = "1", rfc, name, situacion, oficio
+	for _, c := range cells {
+		norm[c.column] = c.value
+	}
+	raw := slices.Clone(norm)
+	raw[2] = "  " + name
+	return snapshots.Row{ID: []string{rfc, oficio}, Raw: raw, Norm: norm}
+}
+
+func suppressed(digest string) snapshots.Row {
+	r := row("XXXXXXXXXXXX", "500-05-2018-1", "Información suprimida", "Definitivo")
+	r.ID, r.Suppressed = []string{"XXXXXXXXXXXX", digest}, true
+	return r
+}
+
+// publish makes one edition after another, a month apart, and opens the last.
+func publish(t *testing.T, versions ...[]snapshots.Row) *snapshots.Edition {
+	t.Helper()
+	c, err := snapshots.OpenCatalogue(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := c.Lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	var manifest snapshots.EditionManifest
+	for i, rows := range versions {
+		s, err := c.Stage(query.Sat69B.Source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Write([]byte{'v', byte('0' + i)}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Seal(); err != nil {
+			t.Fatal(err)
+		}
+		s.Begin(query.Sat69B)
+		for _, r := range rows {
+			if err := s.Add(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		corte := civil.Date{Year: 2026, Month: time.Month(1 + i), Day: 28}
+		now := time.Date(2026, time.Month(2+i), 15, 12, 0, 0, 0, time.UTC)
+		v, err := s.Accept(snapshots.Origin{URL: "https://ejemplo.test/lista.csv", Corte: corte, Downloaded: now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if manifest, err = c.Publish(v, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ed, err := c.OpenEdition(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(ed.Release)
+	return ed
+}
+
+// answer is what the tests read of a resultado.
+type answer struct {
+	RFC          string
+	Tipo         string                   `json:"tipo_persona"`
+	Code         string                   `json:"result_code"`
+	Sancionados  *struct{ Estado string } `json:"proveedores_sancionados"`
+	Contratacion struct {
+		Estado    string
+		Contratos *int
+	} `json:"contratacion_publica"`
+	Art69 struct{ Estado string } `json:"sat_art69"`
+	List  struct {
+		Estado      string
+		Fuente      map[string]any
+		Situaciones []struct {
+			Situacion, Nombre, Anotacion string
+			Detalle                      map[string]string
+		}
+		Eventos []event `json:"historial_eventos"`
+	} `json:"sat_69b"`
+}
+
+type event struct {
+	Evento, Fecha, Origen, Situacion, Oficio, Motivo string
+	Anterior                                         string `json:"situacion_anterior"`
+	Columnas                                         []string
+}
+
+var day = civil.Date{Year: 2026, Month: 11, Day: 20}
+
+// askRaw returns the registro and checks what holds for every answer: canonical
+// bytes, the same when computed again from what the registro itself says.
+func askRaw(t *testing.T, ed *snapshots.Edition, rfc string) ([]byte, query.Outcome) {
+	t.Helper()
+	parsed, err := checks.ParseRFC(rfc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	registro, outcome, err := query.AppendRegistro(nil, query.Company{RFC: parsed, Sanciones: true}, day, ed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if canonical, err := canon.Transform(registro); err != nil || !bytes.Equal(canonical, registro) {
+		t.Fatalf("el registro no es canónico (%v):\n%s\n%s", err, registro, canonical)
+	}
+	header, err := query.ReadHeader(registro)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := query.Recompute(header, ed)
+	if err != nil || !bytes.Equal(again, registro) {
+		t.Fatalf("recalculado difiere (%v):\n%s\n%s", err, registro, again)
+	}
+	return registro, outcome
+}
+
+func ask(t *testing.T, ed *snapshots.Edition, rfc string) (a answer, outcome query.Outcome) {
+	t.Helper()
+	registro, outcome := askRaw(t, ed, rfc)
+	resultado, ok := query.Resultado(registro)
+	if !ok {
+		t.Fatalf("sin resultado: %s", registro)
+	}
+	if err := json.Unmarshal(resultado, &a); err != nil {
+		t.Fatal(err)
+	}
+	return a, outcome
+}
+
+func TestCleanRFC(t *testing.T) {
+	ed := publish(t, []snapshots.Row{row("AAA010101AA1", "500-05-2018-1", "ALFA", "Definitivo")})
+	a, outcome := ask(t, ed, "ZZZ010101AA1")
+	if want := (query.Outcome{Code: "COMPANY_OK", Charged: true, Consulted: 1}); outcome != want {
+		t.Fatalf("outcome = %+v, se esperaba %+v", outcome, want)
+	}
+	if a.List.Estado != "SIN_COINCIDENCIA_EN_LA_VERSION_CONSULTADA" || len(a.List.Situaciones) != 0 || len(a.List.Eventos) != 0 {
+		t.Fatalf("sat_69b = %+v", a.List)
+	}
+	if a.Tipo != "moral" || a.RFC != "ZZZ010101AA1" || a.Code != "COMPANY_OK" {
+		t.Fatalf("resultado = %+v", a)
+	}
+	if got := a.List.Fuente["registros_en_version"]; got != 1.0 {
+		t.Fatalf("registros_en_version = %v", got)
+	}
+}
+
+func TestBlocksOfOtherSourcesClaimNothing(t *testing.T) {
+	ed := publish(t, []snapshots.Row{row("AAA010101AA1", "500-05-2018-1", "ALFA", "Definitivo")})
+	a, _ := ask(t, ed, "AAA010101AA1")
+	if a.Art69.Estado != "SOURCE_NOT_LOADED" || a.Contratacion.Estado != "SOURCE_NOT_LOADED" || a.Contratacion.Contratos != nil {
+		t.Fatalf("bloques = %+v", a)
+	}
+	if a.Sancionados == nil || a.Sancionados.Estado != "SOURCE_UNAVAILABLE" {
+		t.Fatalf("proveedores_sancionados = %+v", a.Sancionados)
+	}
+	rfc, _ := checks.ParseRFC("AAA010101AA1")
+	registro, _, err := query.AppendRegistro(nil, query.Company{RFC: rfc}, day, ed)
+	if err != nil || !bytes.Contains(registro, []byte(`"proveedores_sancionados":null`)) {
+		t.Fatalf("sancionados=false: %v %s", err, registro)
+	}
+}
+
+func TestNotLoadedIsNeitherMatchNorCharged(t *testing.T) {
+	c, err := snapshots.OpenCatalogue(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	live, err := snapshots.NewLive(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer live.Close()
+	ed := live.Acquire()
+	defer ed.Release()
+	a, outcome := ask(t, ed, "AAA010101AA1")
+	if want := (query.Outcome{Code: "SOURCE_UNAVAILABLE"}); outcome != want {
+		t.Fatalf("outcome = %+v, se esperaba %+v", outcome, want)
+	}
+	if a.List.Estado != "SOURCE_NOT_LOADED" || a.List.Fuente != nil || a.Code != "SOURCE_UNAVAILABLE" {
+		t.Fatalf("resultado = %+v", a)
+	}
+}
+
+func TestSituationsNewestProcedureFirst(t *testing.T) {
+	ed := publish(t, []snapshots.Row{
+		row("AAS110331G59", "500-05-2017-1", "ALFA // ANTES BETA", "Sentencia Favorable",
+			cell{5, "2017-01-02"}, cell{17, "2019-05-06"}),
+		row("AAS110331G59", "500-05-2020-9", "ALFA", "Definitivo", cell{5, "2020-02-03"}, cell{13, "2020-08-09"}),
+	})
+	a, _ := ask(t, ed, "AAS110331G59")
+	if a.List.Estado != "COINCIDENCIA" || len(a.List.Situaciones) != 2 {
+		t.Fatalf("sat_69b = %+v", a.List)
+	}
+	first, second := a.List.Situaciones[0], a.List.Situaciones[1]
+	if first.Situacion != "Definitivo" || second.Situacion != "Sentencia Favorable" {
+		t.Fatalf("orden: %s, %s", first.Situacion, second.Situacion)
+	}
+	if second.Nombre != "ALFA" || second.Anotacion != "ANTES BETA" {
+		t.Fatalf("nombre = %q, anotación = %q", second.Nombre, second.Anotacion)
+	}
+	if got := second.Detalle["Nombre del Contribuyente"]; got != "  ALFA // ANTES BETA" {
+		t.Fatalf("detalle no guarda lo publicado: %q", got)
+	}
+	if len(second.Detalle) != 20 {
+		t.Fatalf("detalle tiene %d columnas", len(second.Detalle))
+	}
+}
+
+func TestStageDatesAreEventsOfTheirOwnOrigin(t *testing.T) {
+	ed := publish(t, []snapshots.Row{row("AAA010101AA1",
+		"500-05-2018-2 de 2018-06-01 // 500-05-2017-1 de 2017-03-04", "ALFA", "Definitivo",
+		cell{5, "2018-06-02 2017-03-05"}, cell{7, "2018-07-01"}, cell{13, "2018-09-30 texto"},
+	)})
+	a, _ := ask(t, ed, "AAA010101AA1")
+	var got []event
+	for _, e := range a.List.Eventos {
+		if e.Origen == "FECHAS_OFICIALES" {
+			got = append(got, e)
+		}
+	}
+	want := []event{
+		{Evento: "PUBLICACION_SAT", Fecha: "2017-03-05", Situacion: "Presunto", Oficio: "500-05-2017-1 de 2017-03-04"},
+		{Evento: "PUBLICACION_SAT", Fecha: "2018-06-02", Situacion: "Presunto", Oficio: "500-05-2018-2 de 2018-06-01"},
+		{Evento: "PUBLICACION_DOF", Fecha: "2018-07-01", Situacion: "Presunto"},
+		{Evento: "PUBLICACION_SAT", Fecha: "2018-09-30", Situacion: "Definitivo"},
+	}
+	if len(got) != len(want) {
+		t.Fatalf("eventos = %+v", got)
+	}
+	for i := range want {
+		want[i].Origen = "FECHAS_OFICIALES"
+		if got[i].Evento != want[i].Evento || got[i].Fecha != want[i].Fecha || got[i].Oficio != want[i].Oficio || got[i].Situacion != want[i].Situacion {
+			t.Fatalf("evento %d = %+v, se esperaba %+v", i, got[i], want[i])
+		}
+	}
+}
+
+func TestVersionEventsTellTheSituationOfTheirTime(t *testing.T) {
+	at := func(situacion string, cells ...cell) []snapshots.Row {
+		return []snapshots.Row{
+			row("AAA010101AA1", "500-05-2018-1", "ALFA", situacion, cells...),
+			row("BBB010101AA1", "500-05-2018-2", "BETA", "Definitivo"),
+		}
+	}
+	ed := publish(t, at("Presunto"), at("Definitivo"), at("Definitivo", cell{7, "2018-07-01"}), at("Sentencia Favorable", cell{7, "2018-07-01"}), at("Definitivo", cell{7, "2018-07-01"}))
+	a, _ := ask(t, ed, "AAA010101AA1")
+	var got []event
+	for _, e := range a.List.Eventos {
+		if e.Origen == "VERSIONES" {
+			got = append(got, e)
+		}
+	}
+	want := []event{
+		{Evento: "INICIAL", Fecha: "2026-01-28", Situacion: "Presunto"},
+		{Evento: "UPDATED", Fecha: "2026-02-28", Situacion: "Definitivo", Anterior: "Presunto", Columnas: []string{"Situación del contribuyente"}},
+		{Evento: "UPDATED", Fecha: "2026-03-28", Situacion: "Definitivo", Anterior: "Definitivo", Columnas: []string{"Publicación DOF presuntos"}},
+		{Evento: "UPDATED", Fecha: "2026-04-28", Situacion: "Sentencia Favorable", Anterior: "Definitivo", Columnas: []string{"Situación del contribuyente"}},
+		{Evento: "UPDATED", Fecha: "2026-05-28", Situacion: "Definitivo", Anterior: "Sentencia Favorable", Columnas: []string{"Situación del contribuyente"}},
+	}
+	if len(got) != len(want) {
+		t.Fatalf("eventos = %+v", got)
+	}
+	for i, w := range want {
+		g := got[i]
+		if g.Evento != w.Evento || g.Fecha != w.Fecha || g.Situacion != w.Situacion || g.Anterior != w.Anterior || !slices.Equal(g.Columnas, w.Columnas) {
+			t.Fatalf("evento %d = %+v, se esperaba %+v", i, g, w)
+		}
+	}
+}
+
+func TestARowThatLeftIsToldAndIsNoMatch(t *testing.T) {
+	alfa := row("AAA010101AA1", "500-05-2018-1", "ALFA", "Definitivo")
+	beta := row("BBB010101AA1", "500-05-2018-2", "BETA", "Presunto")
+	ed := publish(t, []snapshots.Row{alfa, beta}, []snapshots.Row{beta, suppressed("d1")}, []snapshots.Row{beta, alfa, suppressed("d1")}, []snapshots.Row{beta, suppressed("d1")})
+	a, outcome := ask(t, ed, "AAA010101AA1")
+	if a.List.Estado != "SIN_COINCIDENCIA_EN_LA_VERSION_CONSULTADA" || !outcome.Charged {
+		t.Fatalf("estado = %s", a.List.Estado)
+	}
+	want := []event{
+		{Evento: "INICIAL", Fecha: "2026-01-28"},
+		{Evento: "REMOVED", Fecha: "2026-02-28", Motivo: "SUPRIMIDO_POSIBLE"},
+		{Evento: "ADDED", Fecha: "2026-03-28"},
+		{Evento: "REMOVED", Fecha: "2026-04-28"},
+	}
+	if len(a.List.Eventos) != len(want) {
+		t.Fatalf("eventos = %+v", a.List.Eventos)
+	}
+	for i, w := range want {
+		g := a.List.Eventos[i]
+		if g.Evento != w.Evento || g.Fecha != w.Fecha || g.Motivo != w.Motivo || g.Situacion != "Definitivo" {
+			t.Fatalf("evento %d = %+v, se esperaba %+v", i, g, w)
+		}
+	}
+}
+
+func TestMissesDoNotAllocate(t *testing.T) {
+	ed := publish(t, []snapshots.Row{row("AAA010101AA1", "500-05-2018-1", "ALFA", "Definitivo")})
+	rfc, err := checks.ParseRFC("ZZZ010101AA1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dst := make([]byte, 0, 8<<10)
+	var q query.Question = query.Company{RFC: rfc, Sanciones: true}
+	if n := testing.AllocsPerRun(1000, func() {
+		if _, _, err := query.AppendRegistro(dst, q, day, ed); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Fatalf("%v asignaciones por consulta limpia", n)
+	}
+}
+
+func TestResultadoIsFoundBehindHostileEntrada(t *testing.T) {
+	registro := []byte(`{"entrada":{"a":"\"resultado\":{","resultado":{"x":1}},"observado":[{"resultado":2}],"resultado":{"y":[3]}}`)
+	got, ok := query.Resultado(registro)
+	if !ok || string(got) != `{"y":[3]}` {
+		t.Fatalf("Resultado = %s, %v", got, ok)
+	}
+	if _, ok := query.Resultado([]byte(`{"a":1}`)); ok {
+		t.Fatal("se encontró un resultado que no está")
+	}
+}
+
+// TestGoldenAnswers fails when answers change without a new motor: raise
+// COMPANY/n and update the hash together.
+func TestGoldenAnswers(t *testing.T) {
+	ed := publish(t,
+		[]snapshots.Row{row("AAA010101AA1", "500-05-2018-1", "ALFA", "Presunto", cell{5, "2018-06-02"}), row("ÑA&010101AA1", "500-05-2018-2", "BETA “Ñ”\n", "Definitivo")},
+		[]snapshots.Row{row("AAA010101AA1", "500-05-2018-1", "ALFA", "Definitivo", cell{5, "2018-06-02"}, cell{13, "2018-09-30"}), suppressed("d1")},
+	)
+	sum := sha256.New()
+	for _, rfc := range []string{"AAA010101AA1", "ÑA&010101AA1", "ZZZ010101AA1", "ZZZZ010101AA1"} {
+		registro, _ := askRaw(t, ed, rfc)
+		sum.Write(registro)
+	}
+	got := hex.EncodeToString(sum.Sum(nil)) + "\n"
+	golden := filepath.Join("testdata", "company_1.sha256")
+	want, err := os.ReadFile(golden)
+	if err != nil || got != string(want) {
+		t.Fatalf("las respuestas de COMPANY/1 cambiaron (%v): %s", err, got)
+	}
+}

@@ -1,0 +1,153 @@
+// Package query answers questions from one edition: pure functions, without
+// clock, network or randomness. The same question and edition give the same
+// bytes, today and in ten years.
+//
+// An answer is a registro: canonical JSON (RFC 8785) that names the edition,
+// the question, the civil day it was asked about, the engine and the result.
+// Start reading at AppendRegistro; one file per engine follows.
+package query
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"cotejo/canon"
+	"cotejo/civil"
+	"cotejo/snapshots"
+)
+
+// Question is one engine's input.
+type Question interface {
+	// Motor names the engine and its generation, as COMPANY/1. The generation is
+	// raised only when the same input and edition would give another answer.
+	Motor() string
+	// AppendEntrada appends the input in canonical JSON.
+	AppendEntrada(dst []byte) []byte
+	// AppendResultado appends the result in canonical JSON.
+	AppendResultado(dst []byte, fecha civil.Date, ed *snapshots.Edition) ([]byte, Outcome, error)
+}
+
+// Outcome is what the caller must know of an answer without reading it.
+type Outcome struct {
+	Code      string // result_code
+	Charged   bool   // whether it is an answer that is paid for
+	Consulted uint64 // sources that were asked: bit i is ed.Manifest().Sources[i]
+}
+
+// Source states, as the API names them.
+const (
+	coincidencia    = "COINCIDENCIA"
+	sinCoincidencia = "SIN_COINCIDENCIA_EN_LA_VERSION_CONSULTADA"
+	noCargada       = "SOURCE_NOT_LOADED"
+	noDisponible    = "SOURCE_UNAVAILABLE"
+)
+
+// ErrMotor says that this binary does not hold the engine that gave an answer:
+// the answer can be checked for integrity but not recomputed.
+var ErrMotor = errors.New("query: este binario no contiene el motor que dio la respuesta")
+
+// engines reads the entrada of every engine that this binary can recompute.
+var engines = map[string]func(entrada []byte) (Question, error){
+	motorCompany: parseCompany,
+}
+
+// AppendRegistro appends the answer to q from ed, asked about the civil day
+// fecha.
+func AppendRegistro(dst []byte, q Question, fecha civil.Date, ed *snapshots.Edition) ([]byte, Outcome, error) {
+	dst = append(dst, `{"edicion_sha256":"`...)
+	dst = append(dst, ed.Manifest().SHA256...)
+	dst = append(dst, `","entrada":`...)
+	dst = q.AppendEntrada(dst)
+	dst = append(dst, `,"fecha":"`...)
+	dst = fecha.AppendTo(dst)
+	dst = append(dst, `","motor":`...)
+	dst = canon.AppendString(dst, q.Motor())
+	dst = append(dst, `,"observado":null,"resultado":`...)
+	dst, outcome, err := q.AppendResultado(dst, fecha, ed)
+	return append(dst, '}'), outcome, err
+}
+
+// Header is what a registro says of itself: enough to compute it again.
+type Header struct {
+	Edition string          `json:"edicion_sha256"`
+	Entrada json.RawMessage `json:"entrada"`
+	Fecha   civil.Date      `json:"fecha"`
+	Motor   string          `json:"motor"`
+}
+
+// ReadHeader reads a stored registro.
+func ReadHeader(registro []byte) (Header, error) {
+	var h Header
+	if err := json.Unmarshal(registro, &h); err != nil {
+		return h, fmt.Errorf("el registro no es JSON: %w", err)
+	}
+	return h, nil
+}
+
+// Recompute answers again what a registro answered, from the edition that its
+// header names. It returns ErrMotor when this binary lacks the engine.
+func Recompute(h Header, ed *snapshots.Edition) ([]byte, error) {
+	parse, ok := engines[h.Motor]
+	if !ok {
+		return nil, fmt.Errorf("%w: %s", ErrMotor, h.Motor)
+	}
+	q, err := parse(h.Entrada)
+	if err != nil {
+		return nil, fmt.Errorf("entrada de %s: %w", h.Motor, err)
+	}
+	registro, _, err := AppendRegistro(nil, q, h.Fecha, ed)
+	return registro, err
+}
+
+// Resultado returns the bytes of the member resultado, the last one of a
+// registro in canonical order, without parsing the rest.
+func Resultado(registro []byte) ([]byte, bool) {
+	const name = `"resultado":`
+	depth, inString := 0, false
+	for i := 0; i < len(registro); i++ {
+		switch c := registro[i]; {
+		case inString:
+			switch c {
+			case '\\':
+				i++
+			case '"':
+				inString = false
+			}
+		case c == '"':
+			if depth == 1 && len(registro)-i > len(name) && string(registro[i:i+len(name)]) == name {
+				return registro[i+len(name) : len(registro)-1], true
+			}
+			inString = true
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return nil, false
+}
+
+// appendFuente appends the provenance of a source as the registro states it.
+// What only this installation knows (version id, moments of download and
+// activation) belongs to the acta.
+func appendFuente(dst []byte, s *snapshots.Source) []byte {
+	v := s.Version()
+	dst = append(dst, `{"corte":`...)
+	if v.Corte.IsZero() {
+		dst = append(dst, "null"...)
+	} else {
+		dst = append(dst, '"')
+		dst = v.Corte.AppendTo(dst)
+		dst = append(dst, '"')
+	}
+	dst = append(dst, `,"id":`...)
+	dst = canon.AppendString(dst, v.Source)
+	dst = append(dst, `,"registros_en_version":`...)
+	dst = appendInt(dst, v.Rows)
+	dst = append(dst, `,"sha256":"`...)
+	dst = append(dst, v.SHA256...)
+	dst = append(dst, `","url":`...)
+	dst = canon.AppendString(dst, v.URL)
+	return append(dst, '}')
+}

@@ -1,0 +1,51 @@
+// Package sandbox holds the official-format files that test keys are answered
+// from: a second edition, not a second code path. They are read by the same
+// readers as the real files, so an engine cannot tell the difference and need
+// not ask.
+//
+// It promises fixed bytes, dates and moments: the sandbox edition, and so every
+// sandbox answer, is the same in every installation of the same build. Every
+// company in it is invented. It never touches the network or a disk.
+package sandbox
+
+import (
+	"bytes"
+	_ "embed"
+	"io"
+	"slices"
+	"time"
+
+	"cotejo/civil"
+)
+
+// File is one publication of the sandbox.
+type File struct {
+	Source     string     // id of the source that reads it: "sat_69b"
+	Name       string     // file name, as the authority calls it
+	Bytes      []byte     // as if just downloaded
+	Corte      civil.Date // stated inside the file, repeated here for tests
+	Downloaded time.Time  // stands for our clock; UTC
+}
+
+// Open reads the file from its beginning. It never fails.
+func (f File) Open() (io.ReadCloser, error) {
+	return io.NopCloser(bytes.NewReader(f.Bytes)), nil
+}
+
+// listado69B holds the four RFCs that integrators test with, one for each
+// situation of the list: EFO010101AA1 Definitivo, PRE010101AA1 Presunto,
+// DES010101AA1 Desvirtuado, SEN010101AA1 Sentencia Favorable.
+//
+//go:embed data/Listado_completo_69-B.csv
+var listado69B []byte
+
+// Files returns the publications by source id. The caller owns them.
+func Files() []File {
+	return []File{{
+		Source:     "sat_69b",
+		Name:       "Listado_completo_69-B.csv",
+		Bytes:      slices.Clone(listado69B),
+		Corte:      civil.Date{Year: 2026, Month: 8, Day: 31},
+		Downloaded: time.Date(2026, 9, 19, 11, 0, 0, 0, time.UTC),
+	}}
+}

@@ -1,0 +1,223 @@
+package snapshots
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"cotejo/checks"
+	"cotejo/index"
+)
+
+// Edition answers lookups. It is immutable and safe for concurrent use; it is
+// unmapped when the last reference is released.
+type Edition struct {
+	manifest EditionManifest
+	sources  []*Source // by source, as in the manifest
+	byID     map[string]*Source
+	table    *index.Table // nil when there are no sources
+	refs     atomic.Int64
+}
+
+// Source reads one source of an edition. It lives as long as the edition.
+type Source struct {
+	bit     uint
+	entry   *EditionEntry
+	version *Version
+	chain   []ChainVersion
+	rows    *index.Sorted
+	history *index.Sorted
+}
+
+// OpenEdition opens an edition after comparing every file that it reads with
+// its hash, and every manifest with itself and with the edition. The caller
+// owns one reference. Official bytes are compared when they are read.
+func (c *Catalogue) OpenEdition(m EditionManifest) (_ *Edition, err error) {
+	if m.Number == 0 && m.SHA256 == emptyEdition().SHA256 {
+		return newEdition(emptyEdition()), nil
+	}
+	if err := m.check(); err != nil {
+		return nil, &CorruptError{Path: editionPath(m.Number), Want: "un manifiesto coherente", Got: err.Error()}
+	}
+	e := newEdition(m)
+	defer func() {
+		if err != nil {
+			e.close()
+		}
+	}()
+	var table index.TableBuilder
+	for i := range e.manifest.Sources {
+		s, err := c.openSource(&e.manifest.Sources[i], uint(i))
+		if err != nil {
+			return nil, err
+		}
+		e.sources = append(e.sources, s)
+		e.byID[s.entry.Source] = s
+		if err := s.fill(&table); err != nil {
+			return nil, fmt.Errorf("snapshots: %s: %w", s.entry.Source, err)
+		}
+	}
+	if e.table, err = table.Build(); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+func newEdition(m EditionManifest) *Edition {
+	e := &Edition{manifest: m, byID: map[string]*Source{}}
+	e.refs.Store(1)
+	return e
+}
+
+func (c *Catalogue) openSource(entry *EditionEntry, bit uint) (*Source, error) {
+	chain, err := c.chain(entry)
+	if err != nil {
+		return nil, err
+	}
+	s := &Source{bit: bit, entry: entry, version: &chain[len(chain)-1]}
+	for _, v := range chain {
+		s.chain = append(s.chain, ChainVersion{v.SHA256, v.Corte, v.OrderDate, v.Rows, v.Suppressed})
+	}
+	if s.rows, err = c.openSorted(*s.version.RowsFile); err != nil {
+		return nil, err
+	}
+	if s.history, err = c.openSorted(entry.History); err != nil {
+		return nil, errors.Join(err, s.rows.Close())
+	}
+	return s, nil
+}
+
+// fill adds what the source mentions. Every row that can be found has a
+// history, so the second walk adds nothing to the first but the rows that are
+// gone; both are walked because a mention that the table lacks would be
+// answered «no aparece».
+func (s *Source) fill(table *index.TableBuilder) error {
+	var last []byte
+	add := func(key, value []byte) error {
+		end := 0
+		for end < len(key) && key[end] != 0 {
+			end++
+		}
+		if string(key[:end]) == string(last) {
+			return nil
+		}
+		last = append(last[:0], key[:end]...)
+		if packed, ok := checks.PackRFC(last); ok {
+			table.Add(packed, s.bit)
+		}
+		return nil
+	}
+	err := s.rows.Prefix(nil, func(key, value []byte) error {
+		if suppressedRow(value) {
+			return nil
+		}
+		return add(key, value)
+	})
+	if err != nil {
+		return err
+	}
+	last = last[:0]
+	return s.history.Prefix(nil, add)
+}
+
+// Manifest describes the edition; it must not be changed.
+func (e *Edition) Manifest() *EditionManifest { return &e.manifest }
+
+// Release gives one reference back. Nothing of the edition may be used through
+// that reference afterwards.
+func (e *Edition) Release() {
+	switch n := e.refs.Add(-1); {
+	case n < 0:
+		panic("snapshots: edition released too often")
+	case n == 0:
+		e.close()
+	}
+}
+
+// retain takes one more reference, unless the last one is gone.
+func (e *Edition) retain() bool {
+	for {
+		n := e.refs.Load()
+		if n <= 0 {
+			return false
+		}
+		if e.refs.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+func (e *Edition) close() {
+	// All of it was only read: an error while closing loses nothing.
+	for _, s := range e.sources {
+		_ = s.rows.Close()
+		_ = s.history.Close()
+	}
+	if e.table != nil {
+		_ = e.table.Close()
+	}
+}
+
+// Mentions returns the sources whose rows or history mention the packed RFC,
+// as bits: bit i is Manifest().Sources[i]. Redacted rows mention nobody. It
+// does not allocate.
+func (e *Edition) Mentions(key uint64) uint64 {
+	if e.table == nil {
+		return 0
+	}
+	return e.table.Lookup(key)
+}
+
+// Source returns the reader of a source, nil when this edition has none.
+func (e *Edition) Source(id string) *Source { return e.byID[id] }
+
+// Bit is the source's place in Mentions.
+func (s *Source) Bit() uint { return s.bit }
+
+// Version and Entry describe what is served; they must not be changed.
+func (s *Source) Version() *Version    { return s.version }
+func (s *Source) Entry() *EditionEntry { return s.entry }
+
+// Find calls fn for each current row whose ID[0] is lookup, in key order
+// (ID, ordinal). Suppressed rows are never found. The row is fn's to keep. An
+// error of fn ends the walk and is returned as it is.
+func (s *Source) Find(lookup string, fn func(Row) error) error {
+	prefix, ok := lookupPrefix(nil, lookup)
+	if !ok {
+		return nil
+	}
+	return s.rows.Prefix(prefix, func(key, value []byte) error {
+		if suppressedRow(value) {
+			return nil
+		}
+		id, ordinal, err := cutKey(key)
+		if err != nil {
+			return err
+		}
+		var c cells[string]
+		if err := c.decode(string(value)); err != nil {
+			return err
+		}
+		return fn(Row{ID: splitID(id), Ordinal: ordinal, Raw: c.raw, Norm: c.norm})
+	})
+}
+
+// Past calls fn with the history of each row, present or gone, whose ID[0] is
+// lookup, in key order. The history is fn's to keep.
+func (s *Source) Past(lookup string, fn func(Past) error) error {
+	prefix, ok := lookupPrefix(nil, lookup)
+	if !ok {
+		return nil
+	}
+	return s.history.Prefix(prefix, func(key, value []byte) error {
+		p, err := decodePast(key, value)
+		if err != nil {
+			return err
+		}
+		return fn(p)
+	})
+}
+
+// Chain lists the versions that the history was built from, oldest first. It
+// must not be changed.
+func (s *Source) Chain() []ChainVersion { return s.chain }

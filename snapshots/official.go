@@ -1,0 +1,91 @@
+package snapshots
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// Official opens the original bytes of a version, decompressed, verified
+// against SHA256 as they are read: the last Read returns a *CorruptError
+// instead of io.EOF when they differ.
+func (c *Catalogue) Official(v Version) (io.ReadCloser, error) {
+	if err := v.check(); err != nil {
+		return nil, fmt.Errorf("snapshots: versión %d: %w", v.ID, err)
+	}
+	f, err := os.Open(c.path(v.Official.Path))
+	if os.IsNotExist(err) {
+		return nil, &CorruptError{Path: v.Official.Path, Want: v.Official.SHA256, Got: "no existe"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return newOfficial(f, File{Path: v.Official.Path, Bytes: v.Bytes, SHA256: v.SHA256})
+}
+
+// official reads packed official bytes.
+type official struct {
+	f    *os.File
+	dec  *zstd.Decoder
+	want File // of the unpacked bytes
+	sum  hash.Hash
+	n    int64
+	err  error
+}
+
+// newOfficial owns f.
+func newOfficial(f *os.File, want File) (*official, error) {
+	// One goroutine, the caller's: nothing is left behind when it stops reading.
+	dec, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(64<<20))
+	if err != nil {
+		f.Close()
+		return nil, &CorruptError{Path: want.Path, Want: want.SHA256, Got: err.Error()}
+	}
+	return &official{f: f, dec: dec, want: want, sum: sha256.New()}, nil
+}
+
+func (o *official) Read(p []byte) (int, error) {
+	if o.err != nil {
+		return 0, o.err
+	}
+	n, err := o.dec.Read(p)
+	o.sum.Write(p[:n])
+	o.n += int64(n)
+	switch {
+	case o.n > o.want.Bytes, err == io.EOF && o.n < o.want.Bytes:
+		err = &CorruptError{Path: o.want.Path, Want: fmt.Sprintf("bytes %d", o.want.Bytes), Got: fmt.Sprintf("bytes %d", o.n)}
+	case err == io.EOF:
+		if got := hex.EncodeToString(o.sum.Sum(nil)); got != o.want.SHA256 {
+			err = &CorruptError{Path: o.want.Path, Want: o.want.SHA256, Got: got}
+		}
+	case err != nil:
+		err = &CorruptError{Path: o.want.Path, Want: o.want.SHA256, Got: err.Error()}
+	}
+	o.err = err
+	return n, err
+}
+
+func (o *official) Close() error {
+	o.dec.Close()
+	return o.f.Close()
+}
+
+// isOfficial reports whether the packed file holds exactly these bytes.
+func isOfficial(path string, want File) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	o, err := newOfficial(f, want)
+	if err != nil {
+		return false
+	}
+	defer o.Close()
+	_, err = io.Copy(io.Discard, o)
+	return err == nil
+}
