@@ -10,6 +10,11 @@ const (
 	// sureAligned is the length from which an aligned copy is taken without
 	// looking for a longer one elsewhere.
 	sureAligned = 32
+
+	// searchEvery spares most searches within a literal: a copy that begins
+	// between two of them is found by the next and extended backwards, unless it
+	// is shorter than this and a window.
+	searchEvery = 2
 )
 
 // Append appends the code of target to dst. A nil Base codes it plainly: a few
@@ -34,7 +39,7 @@ func (b *Base) Append(dst, target []byte) []byte {
 		if same := after + pos - done; same < len(text) {
 			at, n = same, aligned(target[pos:], text[same:])
 		}
-		if n < sureAligned && len(target)-pos >= window {
+		if n < sureAligned && (pos-done)%searchEvery == 0 && len(target)-pos >= window {
 			// A moved copy costs up to three bytes for its distance.
 			if moved, m := b.find(target[pos:]); m > n+3 {
 				at, n = moved, m

@@ -53,7 +53,7 @@ func benchmarkCharge(b *testing.B, wallets int) {
 				r := template
 				r.ID = id
 				r.Acta = appendActa(nil, r)
-				if _, err := l.Do(ctx, account, ledger.Charge{Now: start, Record: r, Price: 1}); err != nil {
+				if _, err := l.Do(ctx, account, ledger.Charge{Now: start, Record: r, Sum: sumOf(r), Price: 1}); err != nil {
 					b.Error(err)
 					return
 				}

@@ -20,7 +20,11 @@ import (
 type Charge struct {
 	Now    time.Time
 	Record Record
-	Price  int64 // centavos, VAT included
+	// Sum is the SHA-256 of Record.Registro, which the caller has at hand and the
+	// acta must name. Only Check computes it again: hashing is the dearest step
+	// of a charge.
+	Sum   [sha256.Size]byte
+	Price int64 // centavos, VAT included
 }
 
 // Charged is the Result of Credit and Charge.
@@ -67,7 +71,7 @@ func (c Charge) prepare(l *Ledger, account AccountID) (prepared, error) {
 	if c.Price > 0 && c.Record.Sandbox {
 		return nil, errors.New("ledger: una consulta de prueba no se cobra")
 	}
-	if err := c.Record.valid(l.perm); err != nil {
+	if err := c.valid(l.perm); err != nil {
 		return nil, err
 	}
 	p := preparedCharges.Get().(*preparedCharge)
@@ -80,8 +84,8 @@ func (c Charge) prepare(l *Ledger, account AccountID) (prepared, error) {
 }
 
 // valid asserts what every later reader relies on.
-func (r *Record) valid(perm *permutation) error {
-	id := &r.ID
+func (c *Charge) valid(perm *permutation) error {
+	r, id := &c.Record, &c.Record.ID
 	if !validPrefix(id.Prefix) || !validDay(id.Day) || perm.code(id.Prefix, id.Day, id.Counter) != id.Code {
 		return fmt.Errorf("ledger: el verification_id %v no salió de NextID", r.ID)
 	}
@@ -97,8 +101,7 @@ func (r *Record) valid(perm *permutation) error {
 	if !bytes.Contains(r.Acta, r.ID.AppendTo(room[:0])) {
 		return fmt.Errorf("ledger: el acta de %v no nombra su verification_id", r.ID)
 	}
-	sum := sha256.Sum256(r.Registro)
-	if !bytes.Contains(r.Acta, hex.AppendEncode(room[:0], sum[:])) {
+	if !bytes.Contains(r.Acta, hex.AppendEncode(room[:0], c.Sum[:])) {
 		return fmt.Errorf("ledger: el acta de %v no nombra el SHA-256 de su registro", r.ID)
 	}
 	return nil

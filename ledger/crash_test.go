@@ -211,7 +211,7 @@ func (d *disk) client(stop context.Context, l *ledger.Ledger, rng *rand.Rand, cr
 		}
 		r := record(id, 1, "XAXX010101000")
 		r.Edition[0] = byte(rng.IntN(3))
-		_, err = l.Do(stop, account, ledger.Charge{Now: d.now, Record: r, Price: int64(rng.IntN(3)) * 700})
+		_, err = l.Do(stop, account, ledger.Charge{Now: d.now, Record: r, Sum: sumOf(r), Price: int64(rng.IntN(3)) * 700})
 		answered := err == nil && !crashing.Load()
 		var funds *ledger.FundsError
 		if err != nil && !errors.As(err, &funds) && !errors.Is(err, context.Canceled) {

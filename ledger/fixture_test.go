@@ -77,6 +77,8 @@ func record(id ledger.VerificationID, org ledger.OrgID, note string) ledger.Reco
 	}
 }
 
+func sumOf(r ledger.Record) [sha256.Size]byte { return sha256.Sum256(r.Registro) }
+
 func nextID(t testing.TB, l *ledger.Ledger, now time.Time) ledger.VerificationID {
 	t.Helper()
 	id, err := l.NextID(ctx, "COM", now)
@@ -89,7 +91,7 @@ func nextID(t testing.TB, l *ledger.Ledger, now time.Time) ledger.VerificationID
 func charge(t testing.TB, l *ledger.Ledger, account ledger.AccountID, org ledger.OrgID, now time.Time, price int64) (ledger.Record, ledger.Charged, error) {
 	t.Helper()
 	r := record(nextID(t, l, now), org, "XAXX010101000")
-	res, err := l.Do(ctx, account, ledger.Charge{Now: now, Record: r, Price: price})
+	res, err := l.Do(ctx, account, ledger.Charge{Now: now, Record: r, Sum: sumOf(r), Price: price})
 	if err != nil {
 		return r, ledger.Charged{}, err
 	}

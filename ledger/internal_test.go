@@ -244,8 +244,8 @@ func TestRecordsAreCodedAgainstTheFirst(t *testing.T) {
 	l, s := openTest(t)
 	long := strings.Repeat("una respuesta larga y siempre igual, ", 60)
 	first, second := testRecord(t, l, long+"1"), testRecord(t, l, long+"2")
-	do(t, l, 1, Charge{Now: noon, Record: first})
-	do(t, l, 1, Charge{Now: noon, Record: second})
+	do(t, l, 1, Charge{Now: noon, Record: first, Sum: sumOf(first)})
+	do(t, l, 1, Charge{Now: noon, Record: second, Sum: sumOf(second)})
 	for _, r := range []Record{first, second} {
 		if n := len(storedRecord(t, l, 1, r)); n > 300 {
 			t.Errorf("%v takes %d bytes for a text of %d", r.ID, n, len(r.Registro)+len(r.Acta))
@@ -256,7 +256,7 @@ func TestRecordsAreCodedAgainstTheFirst(t *testing.T) {
 		}
 	}
 	third := testRecord(t, l, long+"3")
-	do(t, l, 2, Charge{Now: noon, Record: third})
+	do(t, l, 2, Charge{Now: noon, Record: third, Sum: sumOf(third)})
 	dictionaries := map[AccountID]int{}
 	for a := range AccountID(3) {
 		if err := l.Read(a).Scan(spaceDictionary, nil, func(k, v []byte) error { dictionaries[a]++; return nil }); err != nil {
@@ -276,11 +276,11 @@ func TestRecordsAreCodedAgainstTheFirst(t *testing.T) {
 func TestDictionaryRace(t *testing.T) {
 	l, s := openTest(t)
 	a, b := testRecord(t, l, "a"), testRecord(t, l, "b")
-	pa, err := Charge{Now: noon, Record: a}.prepare(l, 1)
+	pa, err := Charge{Now: noon, Record: a, Sum: sumOf(a)}.prepare(l, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	pb, err := Charge{Now: noon, Record: b}.prepare(l, 1)
+	pb, err := Charge{Now: noon, Record: b, Sum: sumOf(b)}.prepare(l, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +305,7 @@ func TestDictionaryCacheIsBounded(t *testing.T) {
 		for range 2 {
 			r := testRecord(t, l, note)
 			r.Edition[0] = edition
-			do(t, l, 1, Charge{Now: noon, Record: r})
+			do(t, l, 1, Charge{Now: noon, Record: r, Sum: sumOf(r)})
 		}
 	}
 	sum := 0
@@ -336,6 +336,8 @@ func TestHotValuesAreBounded(t *testing.T) {
 	}
 }
 
+func sumOf(r Record) [sha256.Size]byte { return sha256.Sum256(r.Registro) }
+
 func TestLotsAreLimited(t *testing.T) {
 	l, s := openTest(t)
 	for range maxLots {
@@ -344,7 +346,8 @@ func TestLotsAreLimited(t *testing.T) {
 	if _, err := l.Do(context.Background(), 1, Credit{Now: noon, Org: 1, Centavos: 1}); err == nil {
 		t.Error("lot 1001 was opened")
 	}
-	res := do(t, l, 1, Charge{Now: noon, Record: testRecord(t, l, "x"), Price: maxLots})
+	lots := testRecord(t, l, "x")
+	res := do(t, l, 1, Charge{Now: noon, Record: lots, Sum: sumOf(lots), Price: maxLots})
 	if got := res.(Charged); got.Balance != 0 || got.Movement != maxLots+1 {
 		t.Errorf("a charge over all lots: %+v", got)
 	}
@@ -361,8 +364,8 @@ func TestCheckFindsFaults(t *testing.T) {
 			do(t, l, 1, Credit{Now: noon, Org: 1, Centavos: 1000})
 			do(t, l, 1, Credit{Now: noon.Add(time.Hour), Org: 1, Centavos: 1000})
 			paid, free := testRecord(t, l, "pagada"), testRecord(t, l, "gratis")
-			do(t, l, 1, Charge{Now: noon, Record: paid, Price: 1200})
-			do(t, l, 1, Charge{Now: noon, Record: free})
+			do(t, l, 1, Charge{Now: noon, Record: paid, Sum: sumOf(paid), Price: 1200})
+			do(t, l, 1, Charge{Now: noon, Record: free, Sum: sumOf(free)})
 			if rep, err := Check(s); err != nil || rep.Balance != 800 {
 				t.Fatalf("before the damage: %+v, %v", rep, err)
 			}

@@ -111,8 +111,9 @@ type Ledger struct {
 	// ErrFailed. Written by the sequencer.
 	stopped atomic.Pointer[error]
 
-	ids   issuers
-	bases dictionaries
+	ids      issuers
+	bases    dictionaries
+	balances balances
 }
 
 // request is a command on its way through the queue. Its fields belong to the

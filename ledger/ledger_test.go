@@ -57,7 +57,7 @@ func TestSameRecordAtOnce(t *testing.T) {
 	var group sync.WaitGroup
 	for range 64 {
 		group.Go(func() {
-			_, err := l.Do(ctx, 1, ledger.Charge{Now: start, Record: r, Price: 100})
+			_, err := l.Do(ctx, 1, ledger.Charge{Now: start, Record: r, Sum: sumOf(r), Price: 100})
 			switch {
 			case err == nil:
 				paid.Add(1)
@@ -194,7 +194,7 @@ func TestRefusedCommandLeavesNothing(t *testing.T) {
 		tx.Put(testSpace, []byte("k"), []byte("2"))
 		tx.Delete(testSpace, []byte("k"))
 		tx.Put(testSpace, []byte("new"), []byte("3"))
-		if _, err := (ledger.Charge{Now: start, Record: r, Price: 5000}).Apply(tx); err != nil {
+		if _, err := (ledger.Charge{Now: start, Record: r, Sum: sumOf(r), Price: 5000}).Apply(tx); err != nil {
 			return nil, err
 		}
 		return "lost", refusal
@@ -211,7 +211,7 @@ func TestRefusedCommandLeavesNothing(t *testing.T) {
 	// Inside a larger command, the same charge goes through.
 	res, err := l.Do(ctx, 1, script(func(tx *ledger.Tx) (ledger.Result, error) {
 		tx.Put(testSpace, []byte("k"), []byte("paid"))
-		return ledger.Charge{Now: start, Record: r, Price: 5000}.Apply(tx)
+		return ledger.Charge{Now: start, Record: r, Sum: sumOf(r), Price: 5000}.Apply(tx)
 	}))
 	if want := (ledger.Charged{Movement: 2, Centavos: 5000}); err != nil || res != want {
 		t.Errorf("charge within a command = %+v, %v; want %+v", res, err, want)
@@ -261,7 +261,8 @@ func TestChargeRefusesBadRecords(t *testing.T) {
 	credit(t, l, 1, start, 100_000)
 	f := func(what string, change func(*ledger.Charge)) {
 		t.Helper()
-		c := ledger.Charge{Now: start, Record: record(nextID(t, l, start), 1, "X"), Price: 100}
+		r := record(nextID(t, l, start), 1, "X")
+		c := ledger.Charge{Now: start, Record: r, Sum: sumOf(r), Price: 100}
 		change(&c)
 		if res, err := l.Do(ctx, 1, c); err == nil {
 			t.Errorf("%s was charged: %+v", what, res)
@@ -271,7 +272,7 @@ func TestChargeRefusesBadRecords(t *testing.T) {
 	f("a huge price", func(c *ledger.Charge) { c.Price = ledger.MaxCentavos + 1 })
 	f("a sandbox record with a price", func(c *ledger.Charge) { c.Record.Sandbox = true })
 	f("no moment", func(c *ledger.Charge) { c.Now = time.Time{} })
-	f("an acta of another registro", func(c *ledger.Charge) { c.Record.Registro = []byte(`{}`) })
+	f("an acta of another registro", func(c *ledger.Charge) { c.Sum[0]++ })
 	f("an acta of another id", func(c *ledger.Charge) { c.Record.Acta = record(nextID(t, l, start), 1, "X").Acta })
 	f("an invented id", func(c *ledger.Charge) { c.Record.ID.Code++ })
 	f("no operation", func(c *ledger.Charge) { c.Record.Operation = "" })

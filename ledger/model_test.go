@@ -164,7 +164,7 @@ func (m *machine) Charge(t *rapid.T) {
 	} else {
 		r.Sandbox = rapid.Bool().Draw(t, "sandbox")
 	}
-	res, err := m.l.Do(ctx, a, ledger.Charge{Now: m.now, Record: r, Price: price})
+	res, err := m.l.Do(ctx, a, ledger.Charge{Now: m.now, Record: r, Sum: sumOf(r), Price: price})
 	want, ok := b.charge(m.now, r, price)
 	if !ok {
 		var funds *ledger.FundsError
@@ -176,7 +176,7 @@ func (m *machine) Charge(t *rapid.T) {
 	if err != nil || res != want {
 		t.Fatalf("Charge = %+v, %v; want %+v", res, err, want)
 	}
-	if _, err := m.l.Do(ctx, a, ledger.Charge{Now: m.now, Record: r, Price: price}); !errors.Is(err, ledger.ErrDuplicate) {
+	if _, err := m.l.Do(ctx, a, ledger.Charge{Now: m.now, Record: r, Sum: sumOf(r), Price: price}); !errors.Is(err, ledger.ErrDuplicate) {
 		t.Fatalf("the same record again: %v; want ErrDuplicate", err)
 	}
 }

@@ -150,6 +150,7 @@ func (s *sequencer) commit() error {
 	if err != nil {
 		return err
 	}
+	s.l.balances.committed(s.pending.entries)
 	for i := range s.pending.entries {
 		s.hot.committed(&s.pending.entries[i])
 		s.unused.committed(&s.pending.entries[i])

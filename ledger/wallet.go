@@ -194,15 +194,8 @@ func (w *wallet) decode(value []byte) error {
 
 // Wallet returns the account's money at now, as the last durable command left it.
 func (l *Ledger) Wallet(account AccountID, now time.Time) (Wallet, error) {
-	var w wallet
-	v, err := l.Read(account).Get(spaceWallet, nil)
-	if errors.Is(err, store.ErrNotFound) {
-		return Wallet{}, nil
-	}
+	w, err := l.readWallet(account)
 	if err != nil {
-		return Wallet{}, err
-	}
-	if err := w.decode(v); err != nil {
 		return Wallet{}, err
 	}
 	return Wallet{

@@ -1,0 +1,67 @@
+package ledger_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"cotejo/ledger"
+)
+
+// TestFundedFollowsTheWallet holds that an account is refused up front only
+// while it cannot pay.
+func TestFundedFollowsTheWallet(t *testing.T) {
+	l, _ := newLedger(t)
+	f := func(what string, now time.Time, wantBalance int64, wantOK bool) {
+		t.Helper()
+		for range 2 { // read from the store, then from memory
+			if balance, ok := l.Funded(1, now, 1200); balance != wantBalance || ok != wantOK {
+				t.Fatalf("%s: Funded = %d, %v; want %d, %v", what, balance, ok, wantBalance, wantOK)
+			}
+		}
+	}
+	f("no wallet", start, 0, false)
+	credit(t, l, 1, start, 1000)
+	f("too little", start, 1000, false)
+	credit(t, l, 1, start, 1000)
+	f("enough", start, 2000, true)
+	if _, _, err := charge(t, l, 1, 1, start, 1200); err != nil {
+		t.Fatal(err)
+	}
+	f("spent", start, 800, false)
+	credit(t, l, 1, start.Add(time.Hour), 5000)
+	f("again", start.Add(time.Hour), 5800, true)
+	later := start.Add(ledger.LotLife + 2*time.Hour)
+	f("expired", later, 0, false)
+}
+
+// TestFundedNeverRefusesMoneyThatIsThere credits under constant asking: once the
+// credit is answered, no later question may say that there is nothing.
+func TestFundedNeverRefusesMoneyThatIsThere(t *testing.T) {
+	l, _ := newLedger(t)
+	for account := ledger.AccountID(1); account <= 200; account++ {
+		var wg sync.WaitGroup
+		stop := make(chan struct{})
+		for range 4 {
+			wg.Go(func() {
+				for {
+					select {
+					case <-stop:
+						return
+					default:
+						l.Funded(account, start, 100)
+					}
+				}
+			})
+		}
+		credit(t, l, account, start, 100)
+		if balance, ok := l.Funded(account, start, 100); !ok {
+			t.Fatalf("account %d: Funded = %d, false after a credit", account, balance)
+		}
+		close(stop)
+		wg.Wait()
+		if balance, ok := l.Funded(account, start, 100); !ok {
+			t.Fatalf("account %d: Funded = %d, false later", account, balance)
+		}
+	}
+}
