@@ -15,20 +15,20 @@ import (
 // worked on. When ok is false it cannot, and balance is what it has; true may be
 // wrong, and then the charge refuses.
 func (l *Ledger) Funded(account AccountID, now time.Time, centavos int64) (balance int64, ok bool) {
-	open, known := l.balances.get(account)
+	have, known := l.balances.get(account)
 	if !known {
 		seen := l.balances.writes.Load()
 		w, err := l.readWallet(account)
 		if err != nil {
 			return 0, true // whoever reads it next reports the error
 		}
-		open = w.sum()
-		if !l.balances.learn(account, open, seen) {
+		have = w.funds()
+		if !l.balances.learn(account, have, seen) {
 			return 0, true
 		}
 	}
-	if open >= centavos {
-		return open, true
+	if have.open >= centavos && now.Before(have.until) {
+		return have.open, true
 	}
 	balance, err := l.Balance(account, now)
 	if err != nil || balance >= centavos {
@@ -47,37 +47,53 @@ func (l *Ledger) readWallet(account AccountID) (w wallet, err error) {
 	return w, w.decode(v)
 }
 
-// balances remembers what the open lots of accounts add up to, expired ones
-// included: never less than what can be spent. The sequencer keeps it current.
+// funds is what the open lots of an account add up to, until the first of them
+// expires.
+type funds struct {
+	open  int64 // centavos
+	until time.Time
+}
+
+func (w *wallet) funds() (f funds) {
+	for _, l := range w.lots {
+		f.open += l.Centavos
+		if f.until.IsZero() || l.Expires.Before(f.until) {
+			f.until = l.Expires
+		}
+	}
+	return f
+}
+
+// balances remembers the funds of accounts. The sequencer keeps it current.
 type balances struct {
 	writes atomic.Uint64 // commits that changed a wallet
 
-	mu   sync.RWMutex
-	open map[AccountID]int64 // centavos
+	mu    sync.RWMutex
+	known map[AccountID]funds
 }
 
 // maxBalances bounds the accounts that are remembered.
 const maxBalances = 100_000
 
-func (b *balances) get(account AccountID) (open int64, known bool) {
+func (b *balances) get(account AccountID) (f funds, known bool) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	open, known = b.open[account]
-	return open, known
+	f, known = b.known[account]
+	return f, known
 }
 
 // learn remembers what was read from the store, unless a wallet was written
 // since: seen is the count of writes before the reading.
-func (b *balances) learn(account AccountID, open int64, seen uint64) bool {
+func (b *balances) learn(account AccountID, f funds, seen uint64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.writes.Load() != seen {
 		return false
 	}
-	if b.open == nil || len(b.open) >= maxBalances {
-		b.open = map[AccountID]int64{}
+	if b.known == nil || len(b.known) >= maxBalances {
+		b.known = map[AccountID]funds{}
 	}
-	b.open[account] = open
+	b.known[account] = f
 	return true
 }
 
@@ -92,11 +108,11 @@ func (b *balances) committed(entries []entry) {
 		account := AccountID(binary.BigEndian.Uint64(e.key[accountHead-8:]))
 		b.mu.Lock()
 		b.writes.Add(1)
-		if _, known := b.open[account]; known {
+		if _, known := b.known[account]; known {
 			if e.deleted || w.decode(e.value) != nil {
-				delete(b.open, account)
+				delete(b.known, account)
 			} else {
-				b.open[account] = w.sum()
+				b.known[account] = w.funds()
 			}
 		}
 		b.mu.Unlock()
