@@ -92,8 +92,13 @@ func (p *permutation) parse(s string) (id VerificationID, ok bool) {
 // day). Its key is stored once and never rotated: ids in the world depend on it.
 type permutation struct{ block cipher.Block }
 
-// rounds of the network; even, so that the halves end where they began.
-const rounds = 8
+// rounds of the network; even, so that the halves end where they began. Four
+// make a strong pseudorandom permutation (Luby and Rackoff), and what it hides
+// is only how many ids there were.
+const rounds = 4
+
+// blocks are reused: one on the stack would escape through cipher.Block.
+var blocks = sync.Pool{New: func() any { return new([aes.BlockSize]byte) }}
 
 func newPermutation(key []byte) (*permutation, error) {
 	if len(key) != 32 {
@@ -105,34 +110,28 @@ func newPermutation(key []byte) (*permutation, error) {
 
 func (p *permutation) code(prefix string, day, counter uint32) uint32 {
 	l, r := uint16(counter>>16), uint16(counter)
-	var in, out [aes.BlockSize]byte
-	tweak(&in, prefix, day)
 	for round := range byte(rounds) {
-		l, r = r, l^p.round(&in, &out, round, r)
+		l, r = r, l^p.round(prefix, day, round, r)
 	}
 	return uint32(l)<<16 | uint32(r)
 }
 
 func (p *permutation) counter(prefix string, day, code uint32) uint32 {
 	l, r := uint16(code>>16), uint16(code)
-	var in, out [aes.BlockSize]byte
-	tweak(&in, prefix, day)
 	for round := byte(rounds); round > 0; round-- {
-		l, r = r^p.round(&in, &out, round-1, l), l
+		l, r = r^p.round(prefix, day, round-1, l), l
 	}
 	return uint32(l)<<16 | uint32(r)
 }
 
-func tweak(in *[aes.BlockSize]byte, prefix string, day uint32) {
-	copy(in[3:6], prefix)
-	binary.BigEndian.PutUint32(in[6:], day)
-}
-
-func (p *permutation) round(in, out *[aes.BlockSize]byte, round byte, half uint16) uint16 {
-	in[0] = round
-	binary.BigEndian.PutUint16(in[1:], half)
-	p.block.Encrypt(out[:], in[:])
-	return binary.BigEndian.Uint16(out[:])
+func (p *permutation) round(prefix string, day uint32, round byte, half uint16) uint16 {
+	b := blocks.Get().(*[aes.BlockSize]byte)
+	defer blocks.Put(b)
+	*b = [aes.BlockSize]byte{round, byte(half >> 8), byte(half)}
+	copy(b[3:6], prefix)
+	binary.BigEndian.PutUint32(b[6:], day)
+	p.block.Encrypt(b[:], b[:])
+	return binary.BigEndian.Uint16(b[:])
 }
 
 // idKey returns the key of the permutation, made at the first start.

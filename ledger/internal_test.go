@@ -41,11 +41,11 @@ func TestPermutationNeverChanges(t *testing.T) {
 			t.Errorf("parse(%s) = %+v, %v; want %+v", want, back, ok, id)
 		}
 	}
-	f("COM", 20261120, 0, "COM-20261120-1235af48")
-	f("COM", 20261120, 1, "COM-20261120-f5faed0f")
-	f("COM", 20261121, 1, "COM-20261121-ff57bb3e")
-	f("SPE", 20261120, 1, "SPE-20261120-efa987a5")
-	f("COM", 20261120, 1<<32-1, "COM-20261120-d5376611")
+	f("COM", 20261120, 0, "COM-20261120-5048516b")
+	f("COM", 20261120, 1, "COM-20261120-2031a33a")
+	f("COM", 20261121, 1, "COM-20261121-ff5651b2")
+	f("SPE", 20261120, 1, "SPE-20261120-70515a69")
+	f("COM", 20261120, 1<<32-1, "COM-20261120-484038fd")
 }
 
 func TestPermutationIsOneToOne(t *testing.T) {

@@ -96,9 +96,10 @@ type Options struct {
 
 // Ledger owns the account data of a store. It is safe for concurrent use.
 type Ledger struct {
-	store store.Store
-	perm  *permutation // set before Open returns
-	fatal func(error)
+	store   store.Store
+	readers [store.Groups + 1]store.Reader // by group
+	perm    *permutation                   // set before Open returns
+	fatal   func(error)
 
 	queue chan *request
 	done  chan struct{} // closed when the sequencer has stopped
@@ -146,13 +147,16 @@ func Open(s store.Store, o Options) (*Ledger, error) {
 			os.Exit(exitIO)
 		}
 	}
+	for g := range l.readers {
+		l.readers[g] = s.Reader(store.Group(g))
+	}
 	seq := &sequencer{l: l, hot: hotValues{budget: hotBytes}}
 	for g := range seq.groups {
 		epoch, n, err := s.Acquire(store.Group(g))
 		if err != nil {
 			return nil, fmt.Errorf("ledger: no se pudo tomar el grupo %d: %w", g, err)
 		}
-		seq.groups[g] = ownedGroup{reader: s.Reader(store.Group(g)), epoch: epoch, seq: n}
+		seq.groups[g] = ownedGroup{reader: l.readers[g], epoch: epoch, seq: n}
 	}
 	go seq.run()
 

@@ -7,17 +7,18 @@ import (
 	"cotejo/store"
 )
 
-// Reader reads what is durable of one account, outside the sequencer. It cannot
-// name a key of another account.
+// Reader reads what was written of one account, outside the sequencer. It cannot
+// name a key of another account. A write may be read a moment before it is
+// durable: what must not be answered from such a moment goes through a Command.
 type Reader struct {
 	from    store.Reader // of the account's group
 	account AccountID
 }
 
-// Read returns a reader of the latest durable state.
+// Read returns a reader of the latest state.
 func (l *Ledger) Read(account AccountID) Reader {
 	group, _ := place(account)
-	return Reader{l.store.Reader(group), account}
+	return Reader{l.readers[group], account}
 }
 
 // Get returns a copy of the value, store.ErrNotFound when the key is absent.
