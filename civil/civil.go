@@ -40,25 +40,24 @@ func New(year int, month time.Month, day int) (Date, bool) {
 
 // Parse reads YYYY-MM-DD, the only form that requests and files of ours use.
 func Parse(s string) (Date, error) {
-	bad := fmt.Errorf("«%s» no es una fecha AAAA-MM-DD", s)
-	if len(s) != 10 || s[4] != '-' || s[7] != '-' {
-		return Date{}, bad
-	}
-	part := func(from, to int) int {
-		n := 0
-		for _, c := range []byte(s[from:to]) {
-			if c < '0' || c > '9' {
-				return -1
-			}
-			n = n*10 + int(c-'0')
+	if len(s) == 10 && s[4] == '-' && s[7] == '-' {
+		if d, ok := New(digits(s[:4]), time.Month(digits(s[5:7])), digits(s[8:])); ok {
+			return d, nil
 		}
-		return n
 	}
-	d, ok := New(part(0, 4), time.Month(part(5, 7)), part(8, 10))
-	if !ok {
-		return Date{}, bad
+	return Date{}, fmt.Errorf("«%s» no es una fecha AAAA-MM-DD", s)
+}
+
+// digits returns the number that s writes, -1 when it writes none.
+func digits(s string) int {
+	n := 0
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return -1
+		}
+		n = n*10 + int(s[i]-'0')
 	}
-	return d, nil
+	return n
 }
 
 // IsZero reports whether d is no date.

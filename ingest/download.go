@@ -7,10 +7,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"sync/atomic"
 	"time"
-
-	"cotejo/ingest/tabular"
 )
 
 // ErrUnavailable says that the server did not give the file: nothing is known
@@ -66,13 +65,19 @@ func sameHost(next *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// open starts a download. It fails with ErrUnavailable, tabular.ErrTooLarge or
-// the error of ctx.
-func (d *downloader) open(ctx context.Context, url string) (*obtained, error) {
+// open starts a download of at most max bytes. It fails with ErrUnavailable,
+// ErrTooLarge or the error of ctx. A password in the address is used and never
+// shown.
+func (d *downloader) open(ctx context.Context, address string, max int64) (*obtained, error) {
+	parsed, err := url.Parse(address)
+	if err != nil {
+		return nil, errors.New("la dirección de descarga no es una URL; revise --mirror")
+	}
+	shown := parsed.Redacted()
 	timed, stop := context.WithTimeout(ctx, d.deadline)
 	watched, cancel := context.WithCancelCause(timed)
-	b := &body{ctx: watched, caller: ctx, url: url, stop: func() { cancel(nil); stop() }}
-	req, err := http.NewRequestWithContext(watched, http.MethodGet, url, nil)
+	b := &body{ctx: watched, caller: ctx, url: shown, stop: func() { cancel(nil); stop() }}
+	req, err := http.NewRequestWithContext(watched, http.MethodGet, address, nil)
 	if err != nil {
 		b.stop()
 		return nil, err
@@ -87,18 +92,21 @@ func (d *downloader) open(ctx context.Context, url string) (*obtained, error) {
 	b.response = resp
 	switch {
 	case resp.StatusCode != http.StatusOK:
-		err = fmt.Errorf("%w: %s respondió %s; intente más tarde o cargue el archivo con --file", ErrUnavailable, url, resp.Status)
+		err = fmt.Errorf("%w: %s respondió %s; intente más tarde o cargue el archivo con --file", ErrUnavailable, shown, resp.Status)
 	case resp.Header.Get("Content-Encoding") != "":
-		err = fmt.Errorf("%w: %s respondió con Content-Encoding %q, que no se pidió", ErrUnavailable, url, resp.Header.Get("Content-Encoding"))
-	case resp.ContentLength > tabular.MaxBytes:
-		err = fmt.Errorf("%w de %d bytes: %s anuncia %d", tabular.ErrTooLarge, int64(tabular.MaxBytes), url, resp.ContentLength)
+		err = fmt.Errorf("%w: %s respondió con Content-Encoding %q, que no se pidió", ErrUnavailable, shown, resp.Header.Get("Content-Encoding"))
+	case resp.ContentLength > max:
+		err = tooLarge(max, fmt.Sprintf("%s anuncia %d", shown, resp.ContentLength))
 	}
 	if err != nil {
 		b.Close()
 		return nil, err
 	}
 	go d.watch(b, cancel)
-	o := &obtained{body: b, total: max(resp.ContentLength, 0), max: tabular.MaxBytes, from: url}
+	o := &obtained{body: b, max: max, from: shown}
+	if resp.ContentLength > 0 {
+		o.total = resp.ContentLength
+	}
 	if modified, err := http.ParseTime(resp.Header.Get("Last-Modified")); err == nil {
 		o.published = modified
 	}

@@ -12,7 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"cotejo/civil"
 	"cotejo/ingest/tabular"
+	"cotejo/snapshots"
 	"cotejo/testdata/mirror"
 )
 
@@ -85,7 +87,7 @@ func hurried(t *testing.T) {
 // TestFaultyServers: the edition that serves stays, whatever a server does.
 func TestFaultyServers(t *testing.T) {
 	hurried(t)
-	s := faults(t, strings.Replace(list(t), "31 de Agosto", "30 de septiembre", 1))
+	s := faults(t, strings.Replace(list(t), "31 de Agosto", "15 de septiembre", 1))
 	fx := newFixture(t)
 	active := fx.bytes(list(t), Activated)
 
@@ -99,6 +101,9 @@ func TestFaultyServers(t *testing.T) {
 			t.Errorf("%s: %d versions, edition %d", route, fx.versions(), fx.edition())
 		}
 		fx.noTemporaryFiles()
+		if a, _, err := fx.c.LastAttempt("sat_69b"); err != nil || a.Outcome != snapshots.OutcomeFailed || a.At != civil.Timestamp(fx.now) || !strings.Contains(a.Error, says) {
+			t.Errorf("%s: the last attempt is %+v, %v", route, a, err)
+		}
 	}
 	unavailable("204", "204")
 	unavailable("403", "403")
@@ -111,7 +116,7 @@ func TestFaultyServers(t *testing.T) {
 	unavailable("drip", "llegaron solo")
 	unavailable("silent", "intente más tarde")
 
-	if _, err := fx.ingest(Request{Mirror: s.URL + "/huge"}); !errors.Is(err, tabular.ErrTooLarge) {
+	if _, err := fx.ingest(Request{Mirror: s.URL + "/huge"}); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("huge: %v", err)
 	}
 
@@ -142,15 +147,24 @@ func TestFaultyServers(t *testing.T) {
 
 // TestEndlessBody stops at the limit, without the whole of it on disk or in memory.
 func TestEndlessBody(t *testing.T) {
-	if testing.Short() {
-		t.Skip("moves 256 MiB")
-	}
 	s := faults(t, "")
 	fx := newFixture(t)
-	if _, err := fx.ingest(Request{Mirror: s.URL + "/endless"}); !errors.Is(err, tabular.ErrTooLarge) || fx.versions() != 0 {
+	if _, err := fx.ingest(Request{Mirror: s.URL + "/endless"}); !errors.Is(err, ErrTooLarge) || fx.versions() != 0 {
 		t.Errorf("%v, %d versions", err, fx.versions())
 	}
 	fx.noTemporaryFiles()
+}
+
+func TestPasswordOfAMirrorIsNotShown(t *testing.T) {
+	s := faults(t, list(t))
+	fx := newFixture(t)
+	withPassword := strings.Replace(s.URL, "http://", "http://quien:clave@", 1)
+	if _, err := fx.ingest(Request{Mirror: withPassword + "/403"}); !errors.Is(err, ErrUnavailable) || strings.Contains(err.Error(), "clave") {
+		t.Errorf("%v", err)
+	}
+	if r, err := fx.ingest(Request{Mirror: withPassword + "/good"}); err != nil || strings.Contains(r.Version.Obtained, "clave") {
+		t.Errorf("%s, %v", r.Version.Obtained, err)
+	}
 }
 
 func TestInterruptedDownload(t *testing.T) {

@@ -3,6 +3,7 @@ package ingest
 import (
 	"fmt"
 
+	"cotejo/civil"
 	"cotejo/ingest/tabular"
 	"cotejo/snapshots"
 )
@@ -12,26 +13,50 @@ import (
 const minShare = 90
 
 // gates says why a table that could be read must not be served, nothing when it
-// may. active is nil for the first version of a source.
-func gates(sum *tabular.Summary, active *snapshots.Version) []snapshots.Fault {
-	if sum.Rows == 0 {
+// may. active serves now and older is what the table would follow: the same, or
+// the version before it when the table is active under other dates, which may
+// then be corrected in both directions. Both may be nil.
+func gates(rows int, o *snapshots.Origin, active, older *snapshots.Version) []snapshots.Fault {
+	if rows == 0 {
 		return []snapshots.Fault{{Code: tabular.NoRows, Message: "el archivo tiene títulos pero ninguna fila; compárelo con la publicación oficial"}}
 	}
-	if active == nil {
-		return nil
-	}
 	var faults []snapshots.Fault
-	if int64(sum.Rows)*100 < int64(active.Rows)*minShare {
+	if active != nil && int64(rows)*100 < int64(active.Rows)*minShare {
 		faults = append(faults, snapshots.Fault{Code: tabular.FewerRows, Message: fmt.Sprintf(
 			"tiene %d filas, %.1f %% menos que las %d de la versión %d; compárelo con la publicación oficial: puede estar cortado",
-			sum.Rows, 100*(1-float64(sum.Rows)/float64(active.Rows)), active.Rows, active.ID)})
+			rows, 100*(1-float64(rows)/float64(active.Rows)), active.Rows, active.ID)})
 	}
-	if !sum.Corte.IsZero() && sum.Corte.Before(active.Corte) {
-		faults = append(faults, snapshots.Fault{Code: tabular.OlderCut, Message: fmt.Sprintf(
-			"su corte es %s y el de la versión %d en servicio es %s; descargue la publicación vigente",
-			sum.Corte, active.ID, active.Corte)})
+	order := o.OrderDate()
+	if today := civil.Of(o.Downloaded); today.Before(order) {
+		faults = append(faults, snapshots.Fault{Code: tabular.FutureCut, Message: fmt.Sprintf(
+			"es del %s (%s), posterior al día en que se obtuvo (%s); revise la fecha y el reloj de este equipo",
+			order, kindOfDate(o.Corte, !o.Published.IsZero()), today)})
+	}
+	if older != nil && order.Before(older.OrderDate) && !onlyDownloaded(older) {
+		message := fmt.Sprintf("es del %s (%s) y la versión %d es del %s (%s); descargue la publicación vigente",
+			order, kindOfDate(o.Corte, !o.Published.IsZero()), older.ID, older.OrderDate, kindOfDate(older.Corte, older.Published != ""))
+		if older.CorteFrom != snapshots.CorteOfFile {
+			message += fmt.Sprintf(". Si la fecha equivocada es la de la versión %d, cargue otra vez su archivo con --corte", older.ID)
+		}
+		faults = append(faults, snapshots.Fault{Code: tabular.OlderCut, Message: message})
 	}
 	return faults
+}
+
+// onlyDownloaded reports whether nothing is known of a version's age but the day
+// on which we got it. Its content may be weeks older: to hold a later file to
+// that day would block the next real publication.
+func onlyDownloaded(v *snapshots.Version) bool { return v.Corte.IsZero() && v.Published == "" }
+
+func kindOfDate(corte civil.Date, published bool) string {
+	switch {
+	case !corte.IsZero():
+		return "fecha de corte"
+	case published:
+		return "fecha del servidor"
+	default:
+		return "día de la descarga"
+	}
 }
 
 // short is the fault of a file that ended before its stated length.

@@ -1,7 +1,7 @@
 // Package ingest brings official publications into the catalogue: it obtains the
 // bytes, reads them into rows, checks them, and makes a new edition of what
 // passes. What does not pass is kept with the reasons and never served; what has
-// not changed makes no version.
+// not changed makes no version. How every attempt ended is written down.
 //
 // It promises that an interrupted or failed ingestion publishes nothing, and
 // that the rows depend on the official bytes and the reader alone. It never
@@ -9,8 +9,9 @@
 //
 // ingest.go is the way of one file from its server to an edition; source.go says
 // which publications there are, obtain.go and download.go get their bytes,
-// gates.go says what may be served. Reading a source is a folder of its own
-// (sat69b) on top of what all tables share (tabular).
+// gates.go says what may be served, reread.go reads stored bytes again. Reading a
+// source is a folder of its own (sat69b) on top of what all tables share
+// (tabular).
 package ingest
 
 import (
@@ -39,7 +40,9 @@ type Request struct {
 	// path of the publication.
 	Mirror string
 
-	Corte    civil.Date // cut date, for files that state none
+	// Corte is the cut date of a file that states none. The same bytes again under
+	// another one correct the date that is recorded; without one it stands.
+	Corte    civil.Date
 	Now      time.Time
 	Progress func(Step) // may be nil; called from the goroutine of Ingest
 }
@@ -49,26 +52,36 @@ type Outcome string
 
 const (
 	// Activated: a new version is in a new edition.
-	Activated Outcome = "activada"
-	// Unchanged: the bytes are those of the version in service.
-	Unchanged Outcome = "sin_cambio"
+	Activated Outcome = snapshots.OutcomeActivated
+	// Unchanged: the bytes, and their date, are those of the version in service.
+	Unchanged Outcome = snapshots.OutcomeUnchanged
 	// Quarantined: the bytes are kept and not served. The same bytes quarantined
 	// again make no second version.
-	Quarantined Outcome = "cuarentena"
+	Quarantined Outcome = snapshots.OutcomeQuarantined
 )
+
+// ErrUndated says that nothing dates a file. A download is at least as new as
+// its server says, or as the moment it was asked; of a file that someone had, not
+// even that is known.
+var ErrUndated = errors.New("nada dice de qué fecha es el archivo: indíquela con --corte AAAA-MM-DD")
 
 // Result is what became of a file.
 type Result struct {
 	Outcome Outcome
 	Version snapshots.Version         // the one that the bytes belong to
+	Faults  []snapshots.Fault         // Quarantined: found this time; Version.Faults are those of the first
 	Edition snapshots.EditionManifest // in service afterwards; zero when there is none
 }
 
 // Ingest holds the catalogue's lock while it works: snapshots.ErrBusy when
-// another process does. ErrUnavailable and tabular.ErrTooLarge say that there
-// was no file to judge; a file that must not be served is not an error but the
-// outcome Quarantined. When ctx ends, nothing is published and its error is
+// another process does. ErrUnavailable, ErrTooLarge and ErrUndated say that
+// there was no file to judge; a file that must not be served is not an error but
+// the outcome Quarantined. When ctx ends, nothing is published and its error is
 // returned.
+//
+// How it ended is recorded (snapshots.Attempt), failures included, unless ctx
+// ended it: that says nothing about the source. When the record cannot be
+// written, the error says so and the result stands.
 func Ingest(ctx context.Context, c *snapshots.Catalogue, r Request) (result Result, err error) {
 	source, ok := Lookup(r.Source)
 	if !ok {
@@ -80,10 +93,36 @@ func Ingest(ctx context.Context, c *snapshots.Catalogue, r Request) (result Resu
 	}
 	defer unlock()
 	in := ingestion{Request: r, source: &source, catalogue: c}
+	result, err = in.run(ctx)
+	if err != nil && ctx.Err() != nil {
+		return Result{}, err
+	}
+	return result, errors.Join(err, in.record(result, err))
+}
+
+// record writes down how the attempt ended. Health is open to everyone: what
+// failed inside this machine is not told there.
+func (in *ingestion) record(r Result, failure error) error {
+	a := snapshots.Attempt{
+		Source: in.source.Schema.Source, At: civil.Timestamp(in.Now),
+		Outcome: string(r.Outcome), VersionID: r.Version.ID, Faults: r.Faults,
+	}
+	if failure != nil {
+		a.Outcome, a.Error = snapshots.OutcomeFailed, "falló en el equipo que carga las fuentes; vea ahí el error"
+		for _, known := range []error{ErrUnavailable, ErrTooLarge, ErrUndated} {
+			if errors.Is(failure, known) {
+				a.Error = failure.Error()
+			}
+		}
+	}
+	return in.catalogue.RecordAttempt(a)
+}
+
+func (in *ingestion) run(ctx context.Context) (result Result, err error) {
 	if err := in.context(); err != nil {
 		return Result{}, err
 	}
-	if in.stage, err = c.Stage(source.Schema.Source); err != nil {
+	if in.stage, err = in.catalogue.Stage(in.source.Schema.Source); err != nil {
 		return Result{}, err
 	}
 	defer in.stage.Discard()
@@ -91,7 +130,7 @@ func Ingest(ctx context.Context, c *snapshots.Catalogue, r Request) (result Resu
 		return Result{}, err
 	}
 	if len(in.faults) == 0 {
-		if result, done, err := in.seen(); done || err != nil {
+		if result, done, err := in.seen(ctx); done || err != nil {
 			return result, err
 		}
 		if in.faults, err = in.read(ctx); err != nil {
@@ -104,7 +143,7 @@ func Ingest(ctx context.Context, c *snapshots.Catalogue, r Request) (result Resu
 	if len(in.faults) > 0 {
 		return in.quarantine()
 	}
-	return in.activate()
+	return in.activate(ctx)
 }
 
 // ingestion is one file on its way.
@@ -113,10 +152,12 @@ type ingestion struct {
 	source    *Source
 	catalogue *snapshots.Catalogue
 	edition   snapshots.EditionManifest // newest; zero when there is none
-	active    *snapshots.Version        // in it; nil when there is none
+	entry     *snapshots.EditionEntry   // of the source in it; nil when there is none
+	active    *snapshots.Version        // of entry
 
 	stage  *snapshots.Stage
 	origin snapshots.Origin
+	loose  bool              // a file that someone had, not a download
 	faults []snapshots.Fault // why the file must not be served
 }
 
@@ -130,13 +171,13 @@ func (in *ingestion) context() error {
 		return err
 	}
 	in.edition = m
-	for _, e := range m.Sources {
-		if e.Source == in.source.Schema.Source {
+	for i := range m.Sources {
+		if e := &m.Sources[i]; e.Source == in.source.Schema.Source {
 			v, err := in.catalogue.Version(e.VersionID)
 			if err != nil {
 				return err
 			}
-			in.active = &v
+			in.entry, in.active = e, &v
 		}
 	}
 	return nil
@@ -149,13 +190,14 @@ func (in *ingestion) obtain(ctx context.Context) error {
 		return err
 	}
 	defer o.body.Close()
+	in.loose = in.Content != nil || in.File != ""
 	in.origin = snapshots.Origin{
 		URL:        in.source.URL(),
 		Obtained:   o.from,
-		Corte:      in.Corte,
 		Published:  o.published,
 		Downloaded: in.Now,
 	}
+	in.origin.Corte, in.origin.CorteFrom = in.saidCorte()
 	var got int64
 	buf := make([]byte, 128<<10)
 	for {
@@ -164,7 +206,7 @@ func (in *ingestion) obtain(ctx context.Context) error {
 		}
 		n, err := o.body.Read(buf)
 		if got += int64(n); got > o.max {
-			return fmt.Errorf("%w de %d bytes: %s", tabular.ErrTooLarge, o.max, o.from)
+			return tooLarge(o.max, o.from)
 		}
 		if _, err := in.stage.Write(buf[:n]); err != nil {
 			return err
@@ -183,28 +225,55 @@ func (in *ingestion) obtain(ctx context.Context) error {
 	}
 }
 
+// saidCorte is the cut date that the operator gave.
+func (in *ingestion) saidCorte() (civil.Date, string) {
+	if in.Corte.IsZero() {
+		return civil.Date{}, ""
+	}
+	return in.Corte, snapshots.CorteOfOperator
+}
+
+// redates reports whether the operator says another cut date than is recorded of
+// these bytes. What a file states of itself stands.
+func (in *ingestion) redates(v *snapshots.Version) bool {
+	return !in.Corte.IsZero() && in.Corte != v.Corte && v.CorteFrom != snapshots.CorteOfFile
+}
+
+// serves reports whether the staged bytes are those in service.
+func (in *ingestion) serves() bool {
+	return in.active != nil && in.active.SHA256 == in.stage.SHA256()
+}
+
 // seen ends the ingestion of bytes that need no reading: those in service, and
 // those of a version that was accepted by a process that died before it could
 // publish it.
-func (in *ingestion) seen() (result Result, done bool, err error) {
-	if in.active != nil && in.active.SHA256 == in.stage.SHA256() {
-		err = in.catalogue.Checked(in.source.Schema.Source, in.Now)
-		return Result{Unchanged, *in.active, in.edition}, true, err
+func (in *ingestion) seen(ctx context.Context) (result Result, done bool, err error) {
+	reader := in.source.Schema.Reader
+	if in.serves() && in.active.Reader == reader && !in.redates(in.active) {
+		return Result{Outcome: Unchanged, Version: *in.active, Edition: in.edition}, true, nil
 	}
 	v, err := in.find(func(v *snapshots.Version) bool {
-		return len(v.Faults) == 0 && v.Reader == in.source.Schema.Reader && (in.active == nil || v.ID > in.active.ID)
+		return v.RowsFile != nil && v.Reader == reader && !in.redates(v) && (in.active == nil || v.ID > in.active.ID)
 	})
 	if v == nil || err != nil {
 		return Result{}, false, err
 	}
-	result, err = in.publish(*v)
+	o, err := originOf(v)
+	if err != nil {
+		return Result{}, false, err
+	}
+	if faults, err := in.gates(v.Rows, &o); len(faults) > 0 || err != nil {
+		return Result{}, false, err // to be read again, and judged by that
+	}
+	result, err = in.publish(ctx, *v)
 	return result, true, err
 }
 
 // find returns the newest version of this source with the staged bytes that is
-// wanted, nil when there is none.
+// wanted, nil when there is none. A damaged manifest is passed over: at worst the
+// bytes get a second one.
 func (in *ingestion) find(wanted func(*snapshots.Version) bool) (*snapshots.Version, error) {
-	versions, err := in.catalogue.Versions()
+	versions, _, err := in.catalogue.Versions()
 	if err != nil {
 		return nil, err
 	}
@@ -217,30 +286,31 @@ func (in *ingestion) find(wanted func(*snapshots.Version) bool) (*snapshots.Vers
 	return nil, nil
 }
 
+// gates applies gates to the staged bytes.
+func (in *ingestion) gates(rows int, o *snapshots.Origin) ([]snapshots.Fault, error) {
+	older := in.active
+	if in.serves() {
+		older = nil
+		if n := len(in.entry.Chain); n > 1 {
+			v, err := in.catalogue.Version(in.entry.Chain[n-2])
+			if err != nil {
+				return nil, err
+			}
+			older = &v
+		}
+	}
+	return gates(rows, o, in.active, older), nil
+}
+
 // read maps the staged bytes to rows and says what keeps them from being served.
 func (in *ingestion) read(ctx context.Context) ([]snapshots.Fault, error) {
-	official, err := in.stage.Open()
-	if err != nil {
-		return nil, err
-	}
-	defer official.Close()
-	in.stage.Begin(in.source.Schema)
 	step := Step{Phase: Reading, Total: in.stage.Size()}
-	sum, err := in.rows(&observed{Reader: official, before: func(n int64) error {
-		step.Bytes = n
+	sum, err := readInto(in.stage, in.source, func(bytes int64, rows int) error {
+		step.Bytes, step.Rows = bytes, rows
 		in.report(step)
 		return ctx.Err()
-	}}, func(row snapshots.Row) error {
-		step.Rows++
-		if err := in.stage.Add(row); err != nil {
-			return tabular.Refuse(tabular.Broken, fmt.Sprintf("la fila %d no se puede guardar (%v); revise el archivo oficial", step.Rows, err))
-		}
-		return nil
 	})
-	if sum.Corte.IsZero() {
-		sum.Corte = in.Corte
-	}
-	in.origin.Corte, in.origin.Encoding, in.origin.Counts = sum.Corte, sum.Encoding, sum.Counts
+	in.date(&sum)
 	var refusal *tabular.Refusal
 	switch {
 	case errors.As(err, &refusal):
@@ -250,40 +320,48 @@ func (in *ingestion) read(ctx context.Context) ([]snapshots.Fault, error) {
 	case err != nil:
 		return nil, err
 	}
-	step.Done = true
+	step.Rows, step.Done = sum.Rows, true
 	in.report(step)
-	return gates(&sum, in.active), nil
+	faults, err := in.gates(sum.Rows, &in.origin)
+	if err == nil && len(faults) == 0 && in.loose && in.origin.Corte.IsZero() && in.origin.Published.IsZero() {
+		return nil, fmt.Errorf("%w (%s)", ErrUndated, in.origin.Obtained)
+	}
+	return faults, err
 }
 
-// rows calls the reader of the source. A row that makes it panic quarantines the
-// file and spares the process.
-func (in *ingestion) rows(official io.Reader, add func(snapshots.Row) error) (sum tabular.Summary, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = tabular.Refuse(tabular.Failed, fmt.Sprintf("el lector falló con este archivo (%v); conserve el archivo y repórtelo", p))
+// date settles what is known of the staged bytes: what they say of themselves,
+// else what the operator says, else what is recorded of them already.
+func (in *ingestion) date(sum *tabular.Summary) {
+	o := &in.origin
+	o.Encoding, o.Counts = sum.Encoding, sum.Counts
+	switch {
+	case !sum.Corte.IsZero():
+		o.Corte, o.CorteFrom = sum.Corte, snapshots.CorteOfFile
+	case o.Corte.IsZero() && in.serves():
+		if known, err := originOf(in.active); err == nil {
+			o.Corte, o.CorteFrom, o.Published, o.Downloaded = known.Corte, known.CorteFrom, known.Published, known.Downloaded
 		}
-	}()
-	return in.source.Read(official, add)
+	}
 }
 
 // quarantine keeps the bytes and the reasons, once.
 func (in *ingestion) quarantine() (Result, error) {
+	r := Result{Outcome: Quarantined, Faults: in.faults, Edition: in.edition}
 	known, err := in.find(func(v *snapshots.Version) bool { return len(v.Faults) > 0 })
 	if err != nil {
 		return Result{}, err
 	}
 	if known != nil {
-		err := in.catalogue.Checked(in.source.Schema.Source, in.Now)
-		return Result{Quarantined, *known, in.edition}, err
+		r.Version = *known
+		return r, nil
 	}
-	v, err := in.stage.Quarantine(in.origin, in.faults)
-	if err != nil {
+	if r.Version, err = in.stage.Quarantine(in.origin, in.faults); err != nil {
 		return Result{}, err
 	}
-	return Result{Quarantined, v, in.edition}, nil
+	return r, nil
 }
 
-func (in *ingestion) activate() (Result, error) {
+func (in *ingestion) activate(ctx context.Context) (Result, error) {
 	step := Step{Phase: Saving, Rows: in.stage.Rows()}
 	in.report(step)
 	v, err := in.stage.Accept(in.origin)
@@ -292,19 +370,24 @@ func (in *ingestion) activate() (Result, error) {
 	}
 	step.Done = true
 	in.report(step)
-	return in.publish(v)
+	return in.publish(ctx, v)
 }
 
-func (in *ingestion) publish(v snapshots.Version) (Result, error) {
+func (in *ingestion) publish(ctx context.Context, v snapshots.Version) (Result, error) {
 	step := Step{Phase: Publishing, Rows: v.Rows}
 	in.report(step)
+	if in.entry != nil {
+		if err := reread(ctx, in.catalogue, in.source, in.entry, v.SHA256); err != nil {
+			return Result{}, err
+		}
+	}
 	m, err := in.catalogue.Publish(v, in.Now)
 	if err != nil {
 		return Result{}, err
 	}
 	step.Done = true
 	in.report(step)
-	return Result{Activated, v, m}, nil
+	return Result{Outcome: Activated, Version: v, Edition: m}, nil
 }
 
 func (in *ingestion) report(s Step) {
@@ -312,20 +395,4 @@ func (in *ingestion) report(s Step) {
 		s.Source = in.source.Schema.Source
 		in.Progress(s)
 	}
-}
-
-// observed calls before with the bytes read so far before every read.
-type observed struct {
-	io.Reader
-	n      int64
-	before func(n int64) error
-}
-
-func (o *observed) Read(p []byte) (int, error) {
-	if err := o.before(o.n); err != nil {
-		return 0, err
-	}
-	n, err := o.Reader.Read(p)
-	o.n += int64(n)
-	return n, err
 }

@@ -8,6 +8,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -69,7 +71,7 @@ func (f *fixture) noTemporaryFiles() {
 
 func (f *fixture) versions() int {
 	f.t.Helper()
-	all, err := f.c.Versions()
+	all, _, err := f.c.Versions()
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -104,6 +106,16 @@ func (f *fixture) bytes(official string, want Outcome) Result {
 	return r
 }
 
+// attempted wants the record of the last attempt.
+func (f *fixture) attempted(outcome Outcome, version int) snapshots.Attempt {
+	f.t.Helper()
+	a, ok, err := f.c.LastAttempt("sat_69b")
+	if err != nil || !ok || a.Outcome != string(outcome) || a.VersionID != version || a.At != civil.Timestamp(f.now) {
+		f.t.Errorf("the last attempt is %+v, %v; want %s of version %d at %s", a, err, outcome, version, civil.Timestamp(f.now))
+	}
+	return a
+}
+
 func (f *fixture) file(name, content string) string {
 	f.t.Helper()
 	path := filepath.Join(f.t.TempDir(), name)
@@ -136,7 +148,7 @@ func TestActivation(t *testing.T) {
 	sum := sha256.Sum256([]byte(official))
 	v := r.Version
 	if r.Outcome != Activated || v.SHA256 != hex.EncodeToString(sum[:]) || v.Bytes != int64(len(official)) || v.Rows != 8 || v.Suppressed != 3 ||
-		v.Corte.String() != "2026-08-31" || v.Encoding != "windows-1252" || v.Counts["filas_vacias"] != 2 ||
+		v.Corte.String() != "2026-08-31" || v.CorteFrom != "archivo" || v.Encoding != "windows-1252" || v.Counts["filas_vacias"] != 2 ||
 		v.Obtained != "archivo:Listado.csv" || v.Published != "" || v.Downloaded != civil.Timestamp(f.now) ||
 		v.URL != "https://wu1agsprosta001.blob.core.windows.net/agsc-publicaciones/Datos_abiertos/Documents_AGAFF/Listado_completo_69-B.csv" {
 		t.Errorf("%s: %+v", r.Outcome, v)
@@ -173,16 +185,14 @@ func TestUnchanged(t *testing.T) {
 	if err != nil || again.Outcome != Unchanged || again.Version.ID != first.Version.ID || f.versions() != 1 || f.edition() != 1 {
 		t.Errorf("%s, version %d, %d versions, %v", again.Outcome, again.Version.ID, f.versions(), err)
 	}
-	if at, err := f.c.LastChecked("sat_69b"); err != nil || !at.Equal(f.now) {
-		t.Errorf("last checked %v, %v", at, err)
-	}
+	f.attempted(Unchanged, first.Version.ID)
 }
 
 // TestQuarantine: whatever is wrong with a file, the version before it goes on
 // serving, and the same wrong file again is no news.
 func TestQuarantine(t *testing.T) {
 	good := list(t)
-	newer := strings.Replace(good, "31 de Agosto de 2026", "30 de septiembre de 2026", 1)
+	newer := strings.Replace(good, "31 de Agosto de 2026", "15 de septiembre de 2026", 1)
 	rows := strings.SplitAfter(newer, "\r\n")
 	f := func(official, code, says string) {
 		t.Helper()
@@ -199,10 +209,13 @@ func TestQuarantine(t *testing.T) {
 		if again.Version.ID != r.Version.ID || f.versions() != 2 {
 			t.Errorf("%s: the second time: version %d, %d versions", code, again.Version.ID, f.versions())
 		}
-		if at, err := f.c.LastChecked("sat_69b"); err != nil || !at.Equal(f.now) {
-			t.Errorf("%s: last checked %v, %v", code, at, err)
+		if a := f.attempted(Quarantined, r.Version.ID); len(a.Faults) != 1 || a.Faults[0] != again.Faults[0] {
+			t.Errorf("%s: the attempt found %+v", code, a.Faults)
 		}
-		f.bytes(newer, Activated)
+		// The good file again ends the quarantine, although it makes no version.
+		f.bytes(good, Unchanged)
+		f.attempted(Unchanged, active.Version.ID)
+		f.attempted(Activated, f.bytes(newer, Activated).Version.ID)
 	}
 	f("<html>", tabular.HTML, "página web")
 	f("", tabular.NoRows, "vacío")
@@ -212,6 +225,7 @@ func TestQuarantine(t *testing.T) {
 	f(strings.Replace(newer, "NUE010101AA1", "", 1), tabular.Broken, "no tiene RFC")
 	f(strings.Replace(newer, "NUE010101AA1", strings.Repeat("N", 8<<10), 1), tabular.Broken, "no se puede guardar")
 	f(strings.Replace(good, "31 de Agosto de 2026", "30 de agosto de 2026", 1), tabular.OlderCut, "2026-08-30")
+	f(strings.Replace(good, "31 de Agosto de 2026", "1 de octubre de 2026", 1), tabular.FutureCut, "2026-10-01")
 	short := strings.Replace(newer, "5,NUE010101AA1,", ",,", 1)
 	short = strings.Replace(short, ",\"NUEVA SITUACI\xd3N, S.A.\",En revisi\xf3n,500-05-2018-16632 de fecha 01 de junio de 2018,01/06/2018,", ",,,,,", 1)
 	f(short, tabular.FewerRows, "7 filas, 12.5 % menos")
@@ -220,7 +234,7 @@ func TestQuarantine(t *testing.T) {
 func TestFewerRowsBound(t *testing.T) {
 	f := func(active, got int, refused bool) {
 		t.Helper()
-		faults := gates(&tabular.Summary{Rows: got}, &snapshots.Version{Rows: active})
+		faults := gates(got, &snapshots.Origin{Downloaded: noon}, &snapshots.Version{Rows: active}, nil)
 		if (len(faults) > 0) != refused {
 			t.Errorf("%d after %d: %v", got, active, faults)
 		}
@@ -232,11 +246,41 @@ func TestFewerRowsBound(t *testing.T) {
 	f(10, 20, false)
 }
 
-func TestTwoReasons(t *testing.T) {
-	faults := gates(&tabular.Summary{Rows: 1, Corte: civil.Date{Year: 2020, Month: 1, Day: 1}},
-		&snapshots.Version{Rows: 10, Corte: civil.Date{Year: 2020, Month: 1, Day: 2}})
+// TestDateGates: what serves is followed by nothing older, whatever dates both,
+// and nothing is of a day to come.
+func TestDateGates(t *testing.T) {
+	day := func(n int) civil.Date { return civil.Date{Year: 2026, Month: time.September, Day: n} }
+	server := func(n int) time.Time { return time.Date(2026, 9, n, 12, 0, 0, 0, civil.Zone) }
+	corte := func(n int) *snapshots.Version {
+		return &snapshots.Version{ID: 7, Rows: 1, Corte: day(n), CorteFrom: "archivo", OrderDate: day(n)}
+	}
+	f := func(o snapshots.Origin, older *snapshots.Version, code, says string) {
+		t.Helper()
+		o.Downloaded = noon // the 19th
+		faults := gates(1, &o, nil, older)
+		switch {
+		case code == "" && len(faults) > 0, code != "" && (len(faults) != 1 || faults[0].Code != code || !strings.Contains(faults[0].Message, says)):
+			t.Errorf("%+v after %+v: %+v, want %s", o, older, faults, code)
+		}
+	}
+	f(snapshots.Origin{Corte: day(8)}, corte(9), tabular.OlderCut, "2026-09-08 (fecha de corte)")
+	f(snapshots.Origin{Corte: day(9)}, corte(9), "", "")
+	f(snapshots.Origin{Published: server(8)}, corte(9), tabular.OlderCut, "2026-09-08 (fecha del servidor)")
+	f(snapshots.Origin{Published: server(10)}, corte(9), "", "")
+	f(snapshots.Origin{}, corte(9), "", "")
+	f(snapshots.Origin{Corte: day(19)}, nil, "", "")
+	f(snapshots.Origin{Corte: day(20)}, nil, tabular.FutureCut, "2026-09-20")
+	f(snapshots.Origin{Published: server(20)}, corte(9), tabular.FutureCut, "fecha del servidor")
+	// The server's date of a list without corte holds, and the message says how to mend it.
+	published := &snapshots.Version{ID: 7, Rows: 1, Published: civil.Timestamp(server(17)), OrderDate: day(17)}
+	f(snapshots.Origin{Corte: day(1)}, published, tabular.OlderCut, "--corte")
+	// The day of a download says nothing of what was downloaded.
+	downloaded := &snapshots.Version{ID: 7, Rows: 1, OrderDate: day(19)}
+	f(snapshots.Origin{Corte: day(1)}, downloaded, "", "")
+
+	faults := gates(1, &snapshots.Origin{Corte: day(8), Downloaded: noon}, &snapshots.Version{Rows: 10}, corte(9))
 	if len(faults) != 2 || faults[0].Code != tabular.FewerRows || faults[1].Code != tabular.OlderCut {
-		t.Errorf("%+v", faults)
+		t.Errorf("two reasons: %+v", faults)
 	}
 }
 
@@ -247,20 +291,128 @@ func TestFirstVersionInQuarantine(t *testing.T) {
 	}
 }
 
+// bare is the list without the note that dates it.
+func bare(t testing.TB) string { return list(t)[strings.Index(list(t), "No,RFC"):] }
+
 // TestCorteOfTheRequest is for files whose note was taken away.
 func TestCorteOfTheRequest(t *testing.T) {
 	f := newFixture(t)
-	bare := list(t)
-	bare = bare[strings.Index(bare, "No,RFC"):]
-	said := civil.Date{Year: 2023, Month: time.July, Day: 1}
-	r, err := f.ingest(Request{File: f.file("x.csv", bare), Corte: said})
-	if err != nil || r.Version.Corte != said {
-		t.Errorf("corte %v, %v", r.Version.Corte, err)
+	path := f.file("x.csv", bare(t))
+	day := func(m time.Month) civil.Date { return civil.Date{Year: 2023, Month: m, Day: 1} }
+	g := func(said civil.Date, outcome Outcome, recorded civil.Date, version, edition int) {
+		t.Helper()
+		r, err := f.ingest(Request{File: path, Corte: said})
+		v := r.Version
+		if err != nil || r.Outcome != outcome || v.Corte != recorded || v.CorteFrom != "operador" || v.OrderDate != recorded || v.ID != version || r.Edition.Number != edition {
+			t.Errorf("said %v: %s, version %d of %v (%s), edition %d, %v %v", said, r.Outcome, v.ID, v.Corte, v.CorteFrom, r.Edition.Number, r.Faults, err)
+		}
 	}
-	r, err = f.ingest(Request{File: f.file("x.csv", list(t)), Corte: said})
-	if err != nil || r.Version.Corte.String() != "2026-08-31" {
+	g(day(time.July), Activated, day(time.July), 1, 1)
+	g(day(time.July), Unchanged, day(time.July), 1, 1)
+	g(civil.Date{}, Unchanged, day(time.July), 1, 1)
+	// Another date of the same bytes corrects the one recorded, in both directions.
+	g(day(time.August), Activated, day(time.August), 2, 2)
+	g(day(time.June), Activated, day(time.June), 3, 3)
+	g(day(time.June), Unchanged, day(time.June), 3, 3)
+	if m, err := f.c.LatestEdition(); err != nil || len(m.Sources[0].Chain) != 1 {
+		t.Errorf("a correction is no event of the history: %+v, %v", m.Sources[0].Chain, err)
+	}
+
+	r, err := f.ingest(Request{File: f.file("x.csv", list(t)), Corte: day(time.July)})
+	if err != nil || r.Version.Corte.String() != "2026-08-31" || r.Version.CorteFrom != "archivo" {
 		t.Errorf("the file states its own: %v, %v", r.Version.Corte, err)
 	}
+	if r, err = f.ingest(Request{File: f.file("x.csv", list(t)), Corte: day(time.July)}); err != nil || r.Outcome != Unchanged {
+		t.Errorf("again: %s, %v", r.Outcome, err)
+	}
+	// A date before the version that it follows is none that can be corrected to.
+	newer := strings.Replace(bare(t), "Definitivo", "Presunto", 1)
+	if r, err = f.ingest(Request{File: f.file("x.csv", newer), Corte: civil.Of(noon)}); err != nil || r.Outcome != Activated {
+		t.Fatalf("%s %v, %v", r.Outcome, r.Faults, err)
+	}
+	if r, err = f.ingest(Request{File: f.file("x.csv", newer), Corte: day(time.July)}); err != nil || r.Outcome != Quarantined || r.Faults[0].Code != tabular.OlderCut {
+		t.Errorf("%s %v, %v", r.Outcome, r.Faults, err)
+	}
+	if r, err = f.ingest(Request{File: f.file("x.csv", newer), Corte: civil.Date{Year: 2026, Month: time.September, Day: 1}}); err != nil || r.Outcome != Activated {
+		t.Errorf("%s %v, %v", r.Outcome, r.Faults, err)
+	}
+}
+
+// TestUndated: nothing dates a file that someone had, so whoever has it must.
+func TestUndated(t *testing.T) {
+	f := newFixture(t)
+	for _, r := range []Request{
+		{File: f.file("x.csv", bare(t))},
+		{Name: "x.csv", Content: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(bare(t))), nil }},
+	} {
+		if _, err := f.ingest(r); !errors.Is(err, ErrUndated) || !strings.Contains(err.Error(), "--corte") || f.versions() != 0 {
+			t.Errorf("%v, %d versions", err, f.versions())
+		}
+		if a, _, err := f.c.LastAttempt("sat_69b"); err != nil || a.Outcome != snapshots.OutcomeFailed || !strings.Contains(a.Error, "--corte") {
+			t.Errorf("%+v, %v", a, err)
+		}
+	}
+	// A download is of its day, until the next publication says better.
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, bare(t)) }))
+	defer s.Close()
+	r, err := f.ingest(Request{Mirror: s.URL})
+	if err != nil || r.Outcome != Activated || r.Version.OrderDate != civil.Of(f.now) || r.Version.CorteFrom != "" {
+		t.Fatalf("%s, %v of %q, %v", r.Outcome, r.Version.OrderDate, r.Version.CorteFrom, err)
+	}
+	if r := f.bytes(list(t), Activated); r.Version.OrderDate.String() != "2026-08-31" {
+		t.Errorf("%v", r.Version.OrderDate)
+	}
+}
+
+// TestFailureIsRecorded: what failed here is not told to everyone.
+func TestFailureIsRecorded(t *testing.T) {
+	f := newFixture(t)
+	if _, err := f.ingest(Request{File: "/secreto/lista.csv"}); err == nil {
+		t.Fatal("no error")
+	}
+	if a, ok, err := f.c.LastAttempt("sat_69b"); err != nil || !ok || a.Outcome != snapshots.OutcomeFailed || strings.Contains(a.Error, "secreto") {
+		t.Errorf("%+v, %v", a, err)
+	}
+}
+
+// TestNewFaultsOfOldBytes: the record tells what was found this time.
+func TestNewFaultsOfOldBytes(t *testing.T) {
+	f := newFixture(t)
+	f.now = noon.AddDate(0, 0, -40)
+	august := list(t) // of 31 August, which has not come
+	first := f.bytes(august, Quarantined)
+	f.now = noon
+	f.bytes(strings.Replace(august, "31 de Agosto", "15 de septiembre", 1), Activated)
+	r := f.bytes(august, Quarantined)
+	if r.Version.ID != first.Version.ID || first.Faults[0].Code != tabular.FutureCut || r.Faults[0].Code != tabular.OlderCut {
+		t.Errorf("version %d: %+v, then version %d: %+v", first.Version.ID, first.Faults, r.Version.ID, r.Faults)
+	}
+	if a := f.attempted(Quarantined, r.Version.ID); a.Faults[0].Code != tabular.OlderCut {
+		t.Errorf("%+v", a)
+	}
+}
+
+// TestADamagedManifestIsPassedOver: one that nothing serves from.
+func TestADamagedManifestIsPassedOver(t *testing.T) {
+	f := newFixture(t)
+	f.bytes("<html>", Quarantined)
+	path := filepath.Join(f.dir, "versions", "1.json")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replace := func(text []byte) {
+		t.Helper()
+		if err := errors.Join(os.Remove(path), os.WriteFile(path, text, 0o444)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	replace([]byte("{}\n"))
+	f.bytes(list(t), Activated)
+	if r := f.bytes("<html>", Quarantined); r.Version.ID != 3 {
+		t.Errorf("version %d", r.Version.ID)
+	}
+	replace(whole)
 }
 
 func TestUnpacking(t *testing.T) {
@@ -276,7 +428,7 @@ func TestUnpacking(t *testing.T) {
 	if _, err := f.ingest(Request{File: f.file("x.gz", string(damaged))}); !errors.Is(err, gzip.ErrChecksum) {
 		t.Errorf("damaged: %v", err)
 	}
-	if _, err := f.ingest(Request{File: f.file("x.gz", packed(t, strings.Repeat("\x00", 16<<20)))}); !errors.Is(err, tabular.ErrTooLarge) {
+	if _, err := f.ingest(Request{File: f.file("x.gz", packed(t, strings.Repeat("\x00", 16<<20)))}); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("bomb: %v", err)
 	}
 	if _, err := f.ingest(Request{File: t.TempDir()}); err == nil {
@@ -303,6 +455,9 @@ func TestInterruption(t *testing.T) {
 		})
 		if err != why || f.versions() != 0 || f.edition() != 0 {
 			t.Errorf("%s: %v, %d versions, edition %d", phase, err, f.versions(), f.edition())
+		}
+		if a, ok, err := f.c.LastAttempt("sat_69b"); ok || err != nil {
+			t.Errorf("%s: it says nothing about the source: %+v, %v", phase, a, err)
 		}
 		f.noTemporaryFiles()
 		f.bytes(list(t), Activated)
@@ -343,11 +498,10 @@ func TestUnpublishedVersion(t *testing.T) {
 }
 
 func TestPanicOfAReaderIsAReason(t *testing.T) {
-	in := ingestion{source: &Source{Read: func(io.Reader, func(snapshots.Row) error) (tabular.Summary, error) {
+	_, err := readRows(&Source{Read: func(snapshots.Opener, func(snapshots.Row) error) (tabular.Summary, error) {
 		var rows []int
 		return tabular.Summary{Rows: rows[3]}, nil
-	}}}
-	_, err := in.rows(nil, nil)
+	}}, nil, nil)
 	var refusal *tabular.Refusal
 	if !errors.As(err, &refusal) || refusal.Fault.Code != tabular.Failed {
 		t.Errorf("got %v", err)

@@ -10,13 +10,18 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-
-	"cotejo/ingest/tabular"
 )
 
 // maxExpansion is how many times its size a .gz may unpack to; official lists
 // stay below 20.
 const maxExpansion = 200
+
+// ErrTooLarge says that there are more bytes than the source may have.
+var ErrTooLarge = errors.New("el archivo rebasa el tamaño máximo")
+
+func tooLarge(max int64, from string) error {
+	return fmt.Errorf("%w de %d bytes: %s; si la publicación creció, hace falta una versión nueva de este programa", ErrTooLarge, max, from)
+}
 
 // obtained is an official file that is being read.
 type obtained struct {
@@ -35,13 +40,13 @@ func obtain(ctx context.Context, s *Source, r *Request) (*obtained, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &obtained{body: body, max: tabular.MaxBytes, from: fromFile(r.Name)}, nil
+		return &obtained{body: body, max: s.MaxBytes, from: fromFile(r.Name)}, nil
 	case r.File != "":
-		return openFile(r.File)
+		return openFile(r.File, s.MaxBytes)
 	case r.Mirror != "":
-		return overHTTP.open(ctx, strings.TrimRight(r.Mirror, "/")+s.path)
+		return overHTTP.open(ctx, strings.TrimRight(r.Mirror, "/")+s.path, s.MaxBytes)
 	default:
-		return overHTTP.open(ctx, s.URL())
+		return overHTTP.open(ctx, s.URL(), s.MaxBytes)
 	}
 }
 
@@ -50,7 +55,7 @@ func fromFile(name string) string { return "archivo:" + filepath.Base(name) }
 
 // openFile opens a file; one that is packed with gzip is unpacked while it is
 // read, whatever its name.
-func openFile(path string) (o *obtained, err error) {
+func openFile(path string, max int64) (o *obtained, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -67,7 +72,7 @@ func openFile(path string) (o *obtained, err error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s no es un archivo; indique el archivo que descargó", path)
 	}
-	o = &obtained{body: f, total: info.Size(), max: tabular.MaxBytes, from: fromFile(path)}
+	o = &obtained{body: f, total: info.Size(), max: max, from: fromFile(path)}
 	var magic [2]byte
 	n, err := f.ReadAt(magic[:], 0)
 	if err != nil && err != io.EOF {

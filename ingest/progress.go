@@ -22,7 +22,7 @@ const (
 )
 
 // Step is how far an ingestion is. Phases follow each other; the last step of a
-// completed one is Done.
+// completed one is Done. A file that is read twice starts again in its phase.
 type Step struct {
 	Source string
 	Phase  Phase

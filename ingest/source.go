@@ -1,8 +1,6 @@
 package ingest
 
 import (
-	"io"
-
 	"cotejo/ingest/sat69b"
 	"cotejo/ingest/tabular"
 	"cotejo/query"
@@ -14,17 +12,24 @@ import (
 // the end of 2025: it must never become a fallback.
 const satContainer = "https://wu1agsprosta001.blob.core.windows.net/agsc-publicaciones"
 
+// max69B is several times what the complete list has ever measured (4.7 MB).
+const max69B = 32 << 20
+
 // Source is one official publication and how it is read.
 type Source struct {
 	Schema snapshots.Schema
-	base   string // official address, which a mirror takes the place of
-	path   string
+	// MaxBytes is the most that its file may have, unpacked: it bounds what a
+	// hostile server can make us store and hold in memory.
+	MaxBytes int64
+
+	base string // official address, which a mirror takes the place of
+	path string
 
 	// Read gives every row of the official bytes to add. It is a pure function of
 	// the bytes and Schema.Reader, so stored bytes can be read again years later;
-	// a *tabular.Refusal says why they must not be served. The slices of a row are
-	// valid until add returns.
-	Read func(official io.Reader, add func(snapshots.Row) error) (tabular.Summary, error)
+	// a *tabular.Refusal says why they must not be served. It may open the bytes
+	// more than once. The slices of a row are valid until add returns.
+	Read func(official snapshots.Opener, add func(snapshots.Row) error) (tabular.Summary, error)
 }
 
 // URL is the official address.
@@ -33,10 +38,11 @@ func (s *Source) URL() string { return s.base + s.path }
 // registry is every source that can be ingested, by id.
 var registry = []Source{
 	{
-		Schema: query.Sat69B,
-		base:   satContainer,
-		path:   "/Datos_abiertos/Documents_AGAFF/Listado_completo_69-B.csv",
-		Read:   sat69b.Read,
+		Schema:   query.Sat69B,
+		MaxBytes: max69B,
+		base:     satContainer,
+		path:     "/Datos_abiertos/Documents_AGAFF/Listado_completo_69-B.csv",
+		Read:     sat69b.Read,
 	},
 }
 

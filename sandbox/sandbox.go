@@ -6,6 +6,10 @@
 // It promises fixed bytes, dates and moments: the sandbox edition, and so every
 // sandbox answer, is the same in every installation of the same build. Every
 // company in it is invented. It never touches the network or a disk.
+//
+// The files pass the same gates as real ones: in a data directory that a newer
+// build has used, an older or shorter file of this one is quarantined and the
+// newer keeps answering. A change of a file therefore needs a later corte.
 package sandbox
 
 import (

@@ -10,9 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"time"
-
-	"cotejo/civil"
 
 	"golang.org/x/sys/unix"
 )
@@ -36,7 +33,7 @@ type CorruptError struct {
 }
 
 func (e *CorruptError) Error() string {
-	return fmt.Sprintf("snapshots: %s está dañado: se esperaba %s y hay %s; restáurelo de una copia o reconstrúyalo del archivo oficial", e.Path, e.Want, e.Got)
+	return fmt.Sprintf("snapshots: %s está dañado: se esperaba %s y hay %s; restáurelo de una copia de respaldo o, si son filas o historia, con «cotejo snapshots rebuild»", e.Path, e.Want, e.Got)
 }
 
 const (
@@ -129,19 +126,30 @@ func (c *Catalogue) Lock() (unlock func(), err error) {
 	}, nil
 }
 
-// Versions lists all manifests by id.
-func (c *Catalogue) Versions() ([]Version, error) {
-	ids, err := c.numbers(versionsDir)
+// Versions lists the manifests by id. A damaged one hides no other: it is left
+// out, and damaged says why (mostly a *CorruptError that names the file).
+func (c *Catalogue) Versions() (versions []Version, damaged []error, err error) {
+	return list(c, versionsDir, c.Version)
+}
+
+// Editions lists the manifests of editions by number, as Versions does.
+func (c *Catalogue) Editions() (editions []EditionManifest, damaged []error, err error) {
+	return list(c, editionsDir, c.edition)
+}
+
+func list[M any](c *Catalogue, dir string, read func(int) (M, error)) (good []M, damaged []error, err error) {
+	numbers, err := c.numbers(dir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	versions := make([]Version, len(ids))
-	for i, id := range ids {
-		if versions[i], err = c.Version(id); err != nil {
-			return nil, err
+	for _, n := range numbers {
+		if m, err := read(n); err != nil {
+			damaged = append(damaged, err)
+		} else {
+			good = append(good, m)
 		}
 	}
-	return versions, nil
+	return good, damaged, nil
 }
 
 // Version reads one manifest; ErrNotFound when there is none.
@@ -219,59 +227,4 @@ func (c *Catalogue) numbers(dir string) ([]int, error) {
 	}
 	slices.Sort(numbers)
 	return numbers, nil
-}
-
-// checkedManifest is the only file that is replaced.
-type checkedManifest struct {
-	Source string `json:"source"`
-	At     string `json:"revisada"` // RFC 3339
-}
-
-func (m *checkedManifest) check() error {
-	_, err := time.Parse(time.RFC3339, m.At)
-	return err
-}
-
-// Checked remembers that a source was looked at and had not changed. Call it
-// with the lock held: the next writer empties the folder that it passes through.
-func (c *Catalogue) Checked(source string, at time.Time) error {
-	if !validSource(source) {
-		return fmt.Errorf("snapshots: %q no es el nombre de una fuente", source)
-	}
-	text, err := encodeManifest(&checkedManifest{Source: source, At: civil.Timestamp(at)})
-	if err != nil {
-		return err
-	}
-	d, err := c.draft("checked")
-	if err != nil {
-		return err
-	}
-	defer d.discard()
-	if _, err := d.Write(text); err != nil {
-		return err
-	}
-	if err := d.finish(); err != nil {
-		return err
-	}
-	path := c.path(checkedPath(source))
-	if err := c.disk.Rename(d.path, path); err != nil {
-		return err
-	}
-	return c.disk.SyncDir(filepath.Dir(path))
-}
-
-// LastChecked reads what Checked remembered; the zero time: never.
-func (c *Catalogue) LastChecked(source string) (time.Time, error) {
-	if !validSource(source) {
-		return time.Time{}, fmt.Errorf("snapshots: %q no es el nombre de una fuente", source)
-	}
-	var m checkedManifest
-	err := c.readManifest(checkedPath(source), &m)
-	if errors.Is(err, ErrNotFound) {
-		return time.Time{}, nil
-	}
-	if err != nil {
-		return time.Time{}, err
-	}
-	return time.Parse(time.RFC3339, m.At)
 }

@@ -200,7 +200,7 @@ func nextDay(c *Catalogue) (v Version, m EditionManifest, err error) {
 	if m, err = c.Publish(v, moment(9)); err != nil {
 		return v, m, err
 	}
-	return v, m, c.Checked("lista", moment(9))
+	return v, m, c.RecordAttempt(attempt(9))
 }
 
 // Fail, fail after the work, die, and die with the power at every single call
@@ -215,7 +215,7 @@ func TestEveryDiskCallFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := publish(t, c, testSchema, 5, textOne)
-	if err := c.Checked("lista", moment(5)); err != nil {
+	if err := c.RecordAttempt(attempt(5)); err != nil {
 		t.Fatal(err)
 	}
 	unlock()
@@ -296,7 +296,7 @@ func TestEveryDiskCallFails(t *testing.T) {
 			e.Release()
 			live.Close()
 
-			before, verr := again.Versions()
+			before, _, verr := again.Versions()
 			if verr != nil {
 				fail("%v", verr)
 			}

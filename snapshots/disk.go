@@ -134,7 +134,7 @@ func (d *draft) publish(rel string, same func(path string) bool) (File, error) {
 		}
 		have.Path = rel
 		if have != file && (same == nil || !same(path)) {
-			return File{}, fmt.Errorf("snapshots: %s ya existe con otro contenido (SHA-256 %s, se esperaba %s): un archivo publicado nunca se cambia; compruebe el catálogo con «cotejo verify»", rel, have.SHA256, file.SHA256)
+			return File{}, fmt.Errorf("snapshots: %s ya existe con otro contenido (SHA-256 %s, se esperaba %s): un archivo publicado nunca se cambia; compruebe el catálogo con «cotejo verify all»", rel, have.SHA256, file.SHA256)
 		}
 		file, err = have, nil
 	}

@@ -15,7 +15,7 @@
 //	    oficial.zst                      the bytes as received: «zstd -d» gives them back
 //	    filas-1.sst                      its rows as lector 1 reads them
 //	snapshots/sat_69b/historia/<historia_digest>.sst
-//	checked/sat_69b.json                 when the source was last looked at: the only file that is replaced
+//	checked/sat_69b.json                 how the last attempt to renew it ended (Attempt): the only file that is replaced
 //	tmp/                                 work in progress, emptied by the next writer
 //	lock                                 flock(2) of the process that writes
 //
@@ -49,8 +49,10 @@
 //	[{"fecha_de_orden":"2026-01-31","sha256":"…"},…]
 //	{"desde":0,"eventos":[{"antes":["…"],"columnas":[3],"tipo":"C","version":1},…],"id":["…"],"ordinal":0,"presente":true}
 //
-// version and desde count the chain from 0. Tipo A: the row is new in that
-// version. C: the tracked columns in columnas (from 0) changed; antes holds
+// Rows of successive versions are the same row when id and ordinal are equal.
+// version and desde count the chain from 0; desde is the first version that had
+// the row, also when it was gone since. Tipo A: the row is in that version and not
+// in the one before. C: the tracked columns in columnas (from 0) changed; antes holds
 // their normalised cells before. R: the row is gone; antes holds all its
 // normalised cells.
 //

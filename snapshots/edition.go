@@ -2,7 +2,6 @@ package snapshots
 
 import (
 	"errors"
-	"fmt"
 	"sync/atomic"
 
 	"cotejo/checks"
@@ -54,7 +53,7 @@ func (c *Catalogue) OpenEdition(m EditionManifest) (_ *Edition, err error) {
 		e.sources = append(e.sources, s)
 		e.byID[s.entry.Source] = s
 		if err := s.fill(&table); err != nil {
-			return nil, fmt.Errorf("snapshots: %s: %w", s.entry.Source, err)
+			return nil, err
 		}
 	}
 	if e.table, err = table.Build(); err != nil {
@@ -90,7 +89,8 @@ func (c *Catalogue) openSource(entry *EditionEntry, bit uint) (*Source, error) {
 // fill adds what the source mentions. Every row that can be found has a
 // history, so the second walk adds nothing to the first but the rows that are
 // gone; both are walked because a mention that the table lacks would be
-// answered «no aparece».
+// answered «no aparece». What does not have the form of an RFC cannot be asked
+// for and has no place in the table; readers count it (rfc_no_reconocidos).
 func (s *Source) fill(table *index.TableBuilder) error {
 	var last []byte
 	add := func(key, value []byte) error {
@@ -114,10 +114,10 @@ func (s *Source) fill(table *index.TableBuilder) error {
 		return add(key, value)
 	})
 	if err != nil {
-		return err
+		return damaged(*s.version.RowsFile, err)
 	}
 	last = last[:0]
-	return s.history.Prefix(nil, add)
+	return damaged(s.entry.History, s.history.Prefix(nil, add))
 }
 
 // Manifest describes the edition; it must not be changed.
@@ -180,42 +180,58 @@ func (s *Source) Entry() *EditionEntry { return s.entry }
 
 // Find calls fn for each current row whose ID[0] is lookup, in key order
 // (ID, ordinal). Suppressed rows are never found. The row is fn's to keep. An
-// error of fn ends the walk and is returned as it is.
+// error of fn ends the walk and is returned as it is; any other one is a
+// *CorruptError.
 func (s *Source) Find(lookup string, fn func(Row) error) error {
 	prefix, ok := lookupPrefix(nil, lookup)
 	if !ok {
 		return nil
 	}
-	return s.rows.Prefix(prefix, func(key, value []byte) error {
+	return walk(s.rows, *s.version.RowsFile, prefix, func(key, value []byte) (*Row, error) {
 		if suppressedRow(value) {
-			return nil
+			return nil, nil
 		}
 		id, ordinal, err := cutKey(key)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		var c cells[string]
 		if err := c.decode(string(value)); err != nil {
+			return nil, err
+		}
+		return &Row{ID: splitID(id), Ordinal: ordinal, Raw: c.raw, Norm: c.norm}, nil
+	}, fn)
+}
+
+// walk decodes what has the prefix and hands it to fn, apart from nil. The
+// caller's errors come back as they are, ours as damage of the file.
+func walk[T any](s *index.Sorted, file File, prefix []byte, decode func(key, value []byte) (*T, error), fn func(T) error) error {
+	var theirs error
+	err := s.Prefix(prefix, func(key, value []byte) error {
+		item, err := decode(key, value)
+		if err != nil || item == nil {
 			return err
 		}
-		return fn(Row{ID: splitID(id), Ordinal: ordinal, Raw: c.raw, Norm: c.norm})
+		theirs = fn(*item)
+		return theirs
 	})
+	if theirs != nil {
+		return theirs
+	}
+	return damaged(file, err)
 }
 
 // Past calls fn with the history of each row, present or gone, whose ID[0] is
-// lookup, in key order. The history is fn's to keep.
+// lookup, in key order. The history is fn's to keep. Errors are as of Find.
 func (s *Source) Past(lookup string, fn func(Past) error) error {
 	prefix, ok := lookupPrefix(nil, lookup)
 	if !ok {
 		return nil
 	}
-	return s.history.Prefix(prefix, func(key, value []byte) error {
+	return walk(s.history, s.entry.History, prefix, func(key, value []byte) (*Past, error) {
 		p, err := decodePast(key, value)
-		if err != nil {
-			return err
-		}
-		return fn(p)
-	})
+		return &p, err
+	}, fn)
 }
 
 // Chain lists the versions that the history was built from, oldest first. It

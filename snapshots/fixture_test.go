@@ -36,7 +36,12 @@ var testSchema = Schema{
 
 const redacted = "XXXXXXXXXXXX"
 
-func readLista(in io.Reader, add func(Row) error) error {
+func readLista(official Opener, add func(Row) error) error {
+	in, err := official()
+	if err != nil {
+		return err
+	}
+	defer in.Close()
 	text, err := io.ReadAll(in)
 	if err != nil {
 		return err
@@ -112,20 +117,20 @@ func stageText(c *Catalogue, schema Schema, text string) (*Stage, error) {
 	if err := s.Seal(); err != nil {
 		return fail(err)
 	}
-	in, err := s.Open()
-	if err != nil {
-		return fail(err)
-	}
-	defer in.Close()
 	s.Begin(schema)
-	if err := readLista(in, s.Add); err != nil {
+	if err := readLista(s.Open, s.Add); err != nil {
 		return fail(err)
 	}
 	return s, nil
 }
 
 func origin(n int) Origin {
-	return Origin{URL: "https://ejemplo.mx/lista.csv", Obtained: "archivo:lista.csv", Corte: day(n), Downloaded: moment(n), Encoding: "utf-8"}
+	return Origin{URL: "https://ejemplo.mx/lista.csv", Obtained: "archivo:lista.csv", Corte: day(n), CorteFrom: CorteOfFile, Downloaded: moment(n), Encoding: "utf-8"}
+}
+
+// attempt is a quiet one of day n.
+func attempt(n int) Attempt {
+	return Attempt{Source: "lista", At: civil.Timestamp(moment(n)), Outcome: OutcomeUnchanged, VersionID: 1}
 }
 
 func accept(t testing.TB, c *Catalogue, schema Schema, n int, text string) Version {

@@ -329,7 +329,22 @@ func (c *Catalogue) openSorted(want File) (*index.Sorted, error) {
 	if err != nil {
 		return nil, err
 	}
-	return index.OpenSortedFile(f)
+	s, err := index.OpenSortedFile(f)
+	if err != nil {
+		return nil, damaged(want, err)
+	}
+	return s, nil
+}
+
+// damaged says of an error that was met while reading a published file that the
+// file is not what it was: a block that fails its checksum, a row that no writer
+// of ours made.
+func damaged(f File, err error) error {
+	var known *CorruptError
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	return &CorruptError{Path: f.Path, Want: f.SHA256, Got: err.Error()}
 }
 
 // hasHistoryDigest reports whether a history file holds this history.

@@ -2,6 +2,7 @@ package snapshots
 
 import (
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -58,7 +59,7 @@ func (m model) add(version int, text string) {
 	type row struct{ id, norm []string }
 	now := map[string]row{}
 	groups := map[string][]row{}
-	_ = readLista(strings.NewReader(text), func(r Row) error {
+	_ = readLista(func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }, func(r Row) error {
 		if !r.Suppressed {
 			id := strings.Join(r.ID, "/")
 			groups[id] = append(groups[id], row{r.ID, r.Norm})
@@ -150,8 +151,8 @@ func TestHistoryAgainstModel(t *testing.T) {
 		if diff := cmp.Diff(want.past, got); diff != "" {
 			t.Fatalf("seed %d:\n%s", seed, diff)
 		}
-		if digest, err := c.RebuildHistory(m.Sources[0]); err != nil || digest != m.Sources[0].HistoryDigest {
-			t.Errorf("folded from nothing: %s, %v; want %s", digest, err, m.Sources[0].HistoryDigest)
+		if restored, err := c.RebuildHistory(m.Sources[0]); err != nil || restored {
+			t.Errorf("folded from nothing: %v, %v", restored, err)
 		}
 		checkCatalogue(t, c)
 	}

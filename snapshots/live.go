@@ -18,44 +18,53 @@ type Live struct {
 	c       *Catalogue
 	current atomic.Pointer[Edition] // never nil; Live owns one reference
 
-	mu     sync.Mutex
-	closed bool
-	newest int         // number of the newest edition that was looked at
-	fault  error       // why newest is not the one served
-	clue   os.FileInfo // of the file that fault names, as it was then
+	// opening is held while files are read and hashed, which may take long; it
+	// guards what only Refresh and Close use.
+	opening sync.Mutex
+	closed  bool
+	newest  int         // number of the newest edition that was looked at
+	clue    os.FileInfo // of the file that fault names, as it was then
+
+	mu    sync.Mutex // never held while a file is touched
+	fault error      // why newest is not the one served
 }
 
 // NewLive opens the newest edition that can be opened; Fault tells whether it
-// is the newest one. With no edition yet, Acquire returns an edition without
-// sources. When there are editions and none can be opened, the error says why.
+// is the newest one. With no edition yet, and with none that can be opened,
+// Acquire returns an edition without sources: whoever asks is told that nothing
+// is loaded, which is true of this process, and a server can start and be
+// repaired. Only Fault tells the two apart.
 func NewLive(c *Catalogue) (*Live, error) {
 	l := &Live{c: c}
+	l.current.Store(newEdition(emptyEdition()))
 	numbers, err := c.numbers(editionsDir)
 	if err != nil {
 		return nil, err
 	}
 	if len(numbers) == 0 {
-		l.current.Store(newEdition(emptyEdition()))
 		return l, nil
 	}
 	l.newest = numbers[len(numbers)-1]
-	var faults []error
-	for i := len(numbers) - 1; i >= 0 && len(faults) < maxFallback; i-- {
+	for i := len(numbers) - 1; i >= 0 && i >= len(numbers)-maxFallback; i-- {
 		e, err := l.open(numbers[i])
 		if err == nil {
 			l.current.Store(e)
-			return l, nil
+			break
 		}
-		if len(faults) == 0 {
+		if numbers[i] == l.newest {
 			l.setFault(err)
 		}
-		faults = append(faults, err)
 	}
-	return nil, fmt.Errorf("snapshots: ninguna edición se puede abrir: %w", errors.Join(faults...))
+	return l, nil
 }
 
+// open opens an edition for answers that are charged and recorded: they must
+// not name one whose link a loss of power could still take back.
 func (l *Live) open(n int) (*Edition, error) {
 	m, err := l.c.edition(n)
+	if err == nil {
+		err = l.c.disk.SyncDir(l.c.path(editionsDir))
+	}
 	if err == nil {
 		var e *Edition
 		if e, err = l.c.OpenEdition(m); err == nil {
@@ -80,16 +89,17 @@ func (l *Live) Acquire() *Edition {
 // Refresh looks for a newer edition and swaps it in. When the newest cannot be
 // opened the old one stays and the error says why, again at every call until
 // its file was replaced or a newer edition opened. Cheap when nothing changed.
+// Fault and Acquire do not wait for it.
 func (l *Live) Refresh() (swapped bool, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.opening.Lock()
+	defer l.opening.Unlock()
 	if l.closed {
 		return false, os.ErrClosed
 	}
 	// Editions are numbered without gaps.
 	if _, err := os.Stat(l.c.path(editionPath(l.newest + 1))); errors.Is(err, os.ErrNotExist) {
-		if l.fault == nil || !l.clueChanged() {
-			return false, l.fault
+		if fault := l.Fault(); fault == nil || !l.clueChanged(fault) {
+			return false, fault
 		}
 	} else if err != nil {
 		return false, err
@@ -103,16 +113,16 @@ func (l *Live) Refresh() (swapped bool, err error) {
 	}
 	l.newest = max(l.newest, numbers[len(numbers)-1])
 	e, err := l.open(l.newest)
+	l.setFault(err)
 	if err != nil {
-		l.setFault(err)
 		return false, err
 	}
-	l.fault, l.clue = nil, nil
 	l.current.Swap(e).Release()
 	return true, nil
 }
 
-// Fault tells why the newest edition is not the one served; nil when it is.
+// Fault tells why the newest edition is not the one served; nil when it is. It
+// never waits for a file.
 func (l *Live) Fault() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -120,18 +130,21 @@ func (l *Live) Fault() error {
 }
 
 // setFault remembers the damaged file as it is, so that it is not hashed again
-// every second.
+// every second. err may be nil.
 func (l *Live) setFault(err error) {
-	l.fault, l.clue = err, nil
+	l.clue = nil
 	var bad *CorruptError
 	if errors.As(err, &bad) {
 		l.clue, _ = os.Stat(l.c.path(bad.Path))
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fault = err
 }
 
-func (l *Live) clueChanged() bool {
+func (l *Live) clueChanged(fault error) bool {
 	var bad *CorruptError
-	if !errors.As(l.fault, &bad) {
+	if !errors.As(fault, &bad) {
 		return true
 	}
 	now, err := os.Stat(l.c.path(bad.Path))
@@ -144,8 +157,8 @@ func (l *Live) clueChanged() bool {
 // Close releases the current edition. Acquire returns an edition without
 // sources from then on.
 func (l *Live) Close() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.opening.Lock()
+	defer l.opening.Unlock()
 	if !l.closed {
 		l.closed = true
 		l.current.Swap(newEdition(emptyEdition())).Release()

@@ -244,18 +244,132 @@ func TestLiveFallsBack(t *testing.T) {
 	serves(4)
 }
 
+// A server starts although nothing can be opened, says that nothing is loaded,
+// and takes the edition up once it is repaired.
 func TestLiveWithNothingGood(t *testing.T) {
 	c := newTest(t)
-	publish(t, c, testSchema, 1, textOne)
-	before := openResources(t, c.dir)
-	overwrite(t, c.path(editionPath(1)), []byte("{}\n"))
-	if _, err := NewLive(c); err == nil {
-		t.Error("an empty edition would have answered «no aparece»")
-	} else {
-		wantCorrupt(t, err, editionPath(1))
+	m := publish(t, c, testSchema, 1, textOne)
+	v, err := c.Version(m.Sources[0].VersionID)
+	if err != nil {
+		t.Fatal(err)
 	}
+	before := openResources(t, c.dir)
+	overwrite(t, c.path(v.RowsFile.Path), []byte("dañado"))
+	live, err := NewLive(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer live.Close()
+	e := live.Acquire()
+	if e.Manifest().SHA256 != emptyEdition().SHA256 || e.Source("lista") != nil {
+		t.Errorf("edition %d is served", e.Manifest().Number)
+	}
+	e.Release()
+	wantCorrupt(t, live.Fault(), v.RowsFile.Path)
 	if got := openResources(t, c.dir); got != before {
 		t.Errorf("%d resources open, want %d", got, before)
+	}
+	if _, err := c.Rebuild(v, testSchema, readLista); err != nil {
+		t.Fatal(err)
+	}
+	if swapped, err := live.Refresh(); !swapped || err != nil || live.Fault() != nil {
+		t.Errorf("after the repair: %v, %v, %v", swapped, err, live.Fault())
+	}
+}
+
+// watchedDisk tells when a folder is synced.
+type watchedDisk struct {
+	fastDisk
+	synced func(path string) error
+}
+
+func (d watchedDisk) SyncDir(path string) error { return d.synced(path) }
+
+// An edition is not answered from before its link is durable, and whoever asks
+// for the fault meanwhile does not wait.
+func TestLiveSyncsBeforeItSwaps(t *testing.T) {
+	c := newTest(t)
+	publish(t, c, testSchema, 1, textOne)
+	var live *Live
+	syncs, failing := 0, error(nil)
+	reader, err := openCatalogue(c.dir, watchedDisk{synced: func(path string) error {
+		if path == c.path(editionsDir) {
+			syncs++
+		}
+		if live == nil {
+			return nil
+		}
+		if !live.mu.TryLock() {
+			t.Error("Fault would have to wait for the files")
+		} else {
+			live.mu.Unlock()
+		}
+		if e := live.Acquire(); e.Manifest().Number != 1 {
+			t.Errorf("edition %d answers before it is durable", e.Manifest().Number)
+		} else {
+			e.Release()
+		}
+		return failing
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if live, err = NewLive(reader); err != nil || syncs != 1 {
+		t.Fatalf("%d syncs, %v", syncs, err)
+	}
+	defer live.Close()
+	publish(t, c, testSchema, 2, textTwo)
+	failing = errInjected
+	if swapped, err := live.Refresh(); swapped || !errors.Is(err, errInjected) || syncs != 2 {
+		t.Errorf("%v, %v, %d syncs", swapped, err, syncs)
+	}
+	failing = nil
+	if swapped, err := live.Refresh(); !swapped || err != nil || syncs != 3 {
+		t.Errorf("%v, %v, %d syncs", swapped, err, syncs)
+	}
+}
+
+// A file that is damaged while it is open is named, whatever reads it; the
+// errors of the caller are the caller's.
+func TestDamageWhileServing(t *testing.T) {
+	c := newTest(t)
+	m := publish(t, c, testSchema, 1, textOne)
+	e := openEdition(t, c, m)
+	mine := errors.New("mine")
+	if err := e.Source("lista").Find("AAA010101AAA", func(Row) error { return mine }); err != mine {
+		t.Errorf("Find: %v", err)
+	}
+	if err := e.Source("lista").Past("AAA010101AAA", func(Past) error { return mine }); err != mine {
+		t.Errorf("Past: %v", err)
+	}
+	// A reader that has not yet read the files into memory.
+	s, err := c.openSource(&m.Sources[0], 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.rows.Close()
+	defer s.history.Close()
+	find := func() error { return s.Find("AAA010101AAA", func(Row) error { return nil }) }
+	past := func() error { return s.Past("AAA010101AAA", func(Past) error { return nil }) }
+	scribble(t, c.path(s.version.RowsFile.Path))
+	scribble(t, c.path(s.entry.History.Path))
+	wantCorrupt(t, find(), s.version.RowsFile.Path)
+	wantCorrupt(t, past(), s.entry.History.Path)
+}
+
+// scribble changes the first data block of a file in its place.
+func scribble(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Chmod(path, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteAt([]byte("garabato"), 8); err != nil {
+		t.Fatal(err)
 	}
 }
 

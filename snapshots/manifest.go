@@ -39,10 +39,30 @@ type Origin struct {
 	URL        string // official address of the publication
 	Obtained   string // where these bytes were really read: an URL or "archivo:NAME"
 	Corte      civil.Date
+	CorteFrom  string         // who said the corte: CorteOfFile, CorteOfOperator
 	Published  time.Time      // Last-Modified of the server
 	Downloaded time.Time      // never unknown
 	Encoding   string         // "utf-8" or "windows-1252"
 	Counts     map[string]int // what the reader met: "bytes_no_asignados", "filas_vacias" …
+}
+
+// Who said the corte of a version.
+const (
+	CorteOfFile     = "archivo"  // the official file itself
+	CorteOfOperator = "operador" // whoever loaded a file that states none
+)
+
+// OrderDate is the day by which versions of a source are compared: the corte,
+// else the day of publication, else that of the download.
+func (o *Origin) OrderDate() civil.Date {
+	switch {
+	case !o.Corte.IsZero():
+		return o.Corte
+	case !o.Published.IsZero():
+		return civil.Of(o.Published)
+	default:
+		return civil.Of(o.Downloaded)
+	}
 }
 
 // File is a published file of a version or edition.
@@ -63,6 +83,7 @@ type Version struct {
 	URL        string         `json:"url"`
 	Obtained   string         `json:"obtenida_de"`
 	Corte      civil.Date     `json:"corte"`
+	CorteFrom  string         `json:"corte_de"`                               // CorteOfFile, CorteOfOperator, "" when unknown
 	Published  string         `json:"ultima_modificacion_servidor,omitempty"` // RFC 3339
 	Downloaded string         `json:"descargada"`                             // RFC 3339
 	OrderDate  civil.Date     `json:"fecha_de_orden"`                         // corte, else published, else downloaded
@@ -255,6 +276,8 @@ func (v *Version) check() error {
 		return errors.New("cuentas imposibles")
 	case v.OrderDate.IsZero():
 		return errors.New("sin fecha_de_orden")
+	case v.CorteFrom != "" && (v.Corte.IsZero() || v.CorteFrom != CorteOfFile && v.CorteFrom != CorteOfOperator):
+		return fmt.Errorf("corte_de %q", v.CorteFrom)
 	case !v.Official.valid(officialPath(v.Source, v.SHA256)):
 		return fmt.Errorf("oficial %q", v.Official.Path)
 	}

@@ -13,15 +13,17 @@ import (
 )
 
 // ErrQuarantined says that a version is in quarantine and cannot serve.
-var ErrQuarantined = errors.New("snapshots: la versión está en cuarentena: acéptela antes de publicarla")
+var ErrQuarantined = errors.New("snapshots: la versión está en cuarentena y no puede responder")
 
 // Publish makes the next edition: the latest one with version v in the place of
 // its source. The history is the previous chain plus v. The lock must be held.
 //
-// When the latest edition already serves the same bytes read by the same
-// reader, it is returned as it is. A version read by another reader than the
-// chain is published with the chain rebuilt from versions read by that reader:
-// stage the official bytes of each chain version with it first.
+// When the latest edition already serves the same bytes under the same dates,
+// read by the same reader, it is returned as it is. The same bytes under other
+// dates are a correction: v takes the place of the version in service, also in
+// the history. A version read by another reader than the chain is published with
+// the chain rebuilt from versions read by that reader: stage the official bytes
+// of each chain version with it, under the same dates, first.
 func (c *Catalogue) Publish(v Version, now time.Time) (EditionManifest, error) {
 	if !c.locked.Load() {
 		return EditionManifest{}, ErrNotLocked
@@ -48,10 +50,10 @@ func (c *Catalogue) Publish(v Version, now time.Time) (EditionManifest, error) {
 	if have {
 		old = &latest.Sources[at]
 		if old.SHA256 == v.SHA256 {
-			if old.Reader == v.Reader {
+			if old.Reader == v.Reader && old.Corte == v.Corte && old.OrderDate == v.OrderDate {
 				return latest, nil
 			}
-			entry.PublishedReset = old.PublishedReset // only read anew
+			entry.PublishedReset = old.PublishedReset // only read or dated anew
 		}
 	}
 	if err := c.addHistory(&entry, v, old); err != nil {
@@ -112,7 +114,8 @@ func (c *Catalogue) addHistory(entry *EditionEntry, v Version, old *EditionEntry
 }
 
 // chainTo returns the versions of the history that ends in v; extends says that
-// it is the old chain plus v.
+// it is the old chain plus v. The bytes that end the old chain are not repeated:
+// v stands for them.
 func (c *Catalogue) chainTo(v Version, old *EditionEntry) (chain []Version, extends bool, err error) {
 	if old == nil {
 		return []Version{v}, false, nil
@@ -120,16 +123,19 @@ func (c *Catalogue) chainTo(v Version, old *EditionEntry) (chain []Version, exte
 	if chain, err = c.chain(old); err != nil {
 		return nil, false, err
 	}
-	if len(chain) == maxChain {
-		return nil, false, fmt.Errorf("snapshots: %s: la historia tiene ya %d versiones", v.Source, maxChain)
+	if last := len(chain) - 1; chain[last].SHA256 == v.SHA256 {
+		chain = chain[:last]
+	} else {
+		extends = old.Reader == v.Reader
 	}
-	if extends = old.Reader == v.Reader; !extends {
+	if old.Reader != v.Reader {
 		if chain, err = c.reread(chain, v); err != nil {
 			return nil, false, err
 		}
 	}
-	if chain[len(chain)-1].ID != v.ID {
-		chain = append(chain, v)
+	chain = append(chain, v)
+	if len(chain) > maxChain {
+		return nil, false, fmt.Errorf("snapshots: %s: la historia tiene ya %d versiones", v.Source, maxChain)
 	}
 	for _, link := range chain {
 		if !slices.Equal(link.Columns, v.Columns) {
@@ -156,31 +162,56 @@ func (c *Catalogue) chain(e *EditionEntry) ([]Version, error) {
 	return chain, e.agrees(&chain[len(chain)-1])
 }
 
-// reread finds, for each version of a chain, the same bytes as v's reader reads
-// them.
+// reread finds, for each version of a chain, the same bytes under the same dates
+// as v's reader reads them.
 func (c *Catalogue) reread(chain []Version, v Version) ([]Version, error) {
-	all, err := c.Versions()
+	again, missing, err := c.rereadable(chain, v.Reader)
 	if err != nil {
 		return nil, err
 	}
-	var again []Version
-	var missing []string
-	for i, link := range chain {
-		if i == len(chain)-1 && link.SHA256 == v.SHA256 {
-			again = append(again, v)
-			break
-		}
-		at := slices.IndexFunc(all, func(o Version) bool {
-			return o.State == stateAccepted && o.Source == v.Source && o.SHA256 == link.SHA256 && o.Reader == v.Reader
-		})
-		if at < 0 {
-			missing = append(missing, fmt.Sprint(link.ID))
-			continue
-		}
-		again = append(again, all[at])
-	}
 	if len(missing) > 0 {
-		return nil, fmt.Errorf("snapshots: %s: el lector %d todavía no ha leído las versiones %s de la historia; vuelva a leer sus archivos oficiales antes de publicar", v.Source, v.Reader, strings.Join(missing, ", "))
+		var ids []string
+		for _, link := range missing {
+			ids = append(ids, fmt.Sprint(link.ID))
+		}
+		return nil, fmt.Errorf("snapshots: %s: el lector %d todavía no ha leído las versiones %s de la historia", v.Source, v.Reader, strings.Join(ids, ", "))
 	}
 	return again, nil
+}
+
+// rereadable splits a chain into the versions that stand for its links in
+// another reader's reading, in order, and the links that have none.
+func (c *Catalogue) rereadable(chain []Version, reader int) (again, missing []Version, err error) {
+	all, _, err := c.Versions()
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, link := range chain {
+		at := slices.IndexFunc(all, func(o Version) bool {
+			return o.State == stateAccepted && o.Source == link.Source && o.SHA256 == link.SHA256 && o.Reader == reader &&
+				o.Corte == link.Corte && o.OrderDate == link.OrderDate
+		})
+		if at < 0 {
+			missing = append(missing, link)
+		} else {
+			again = append(again, all[at])
+		}
+	}
+	return again, missing, nil
+}
+
+// Unread lists the versions in the history of a source that the given reader has
+// not read, oldest first: what has to be staged again, under the same dates,
+// before a version that it has read can be published. The version in service is
+// among them only when its bytes are not those named by except.
+func (c *Catalogue) Unread(e *EditionEntry, reader int, except string) ([]Version, error) {
+	chain, err := c.chain(e)
+	if err != nil {
+		return nil, err
+	}
+	if last := len(chain) - 1; chain[last].SHA256 == except {
+		chain = chain[:last]
+	}
+	_, missing, err := c.rereadable(chain, reader)
+	return missing, err
 }

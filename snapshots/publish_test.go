@@ -196,8 +196,8 @@ func TestPublishedResetAndUnchanged(t *testing.T) {
 	if got := two.Sources[1].PublishedReset; got != civil.Timestamp(moment(4)) {
 		t.Errorf("a new source got publicada_en_reset %s", got)
 	}
-	// The same bytes again: another version, the same edition.
-	v := accept(t, c, other, 6, textOne)
+	// The same bytes of the same day again: another version, the same edition.
+	v := accept(t, c, other, 4, textOne)
 	if v.ID != 3 {
 		t.Errorf("version id %d", v.ID)
 	}
@@ -275,7 +275,7 @@ func TestQuarantine(t *testing.T) {
 	if m := publish(t, c, testSchema, 4, textTwo); m.Number != 2 || m.Sources[0].VersionID != 3 {
 		t.Errorf("accepted: %+v", m)
 	}
-	all, err := c.Versions()
+	all, _, err := c.Versions()
 	if err != nil || len(all) != 3 || all[1].Official != all[2].Official {
 		t.Errorf("versions: %+v, %v", all, err)
 	}
@@ -398,22 +398,91 @@ func TestLock(t *testing.T) {
 	}
 }
 
-func TestChecked(t *testing.T) {
+func TestAttempts(t *testing.T) {
 	c := newTest(t)
-	if at, err := c.LastChecked("lista"); err != nil || !at.IsZero() {
-		t.Errorf("never looked at: %v, %v", at, err)
+	if a, ok, err := c.LastAttempt("lista"); err != nil || ok {
+		t.Errorf("never looked at: %+v, %v", a, err)
 	}
-	for n := range 3 {
-		if err := c.Checked("lista", moment(5+n)); err != nil {
-			t.Fatal(err)
+	f := func(want Attempt, good bool) {
+		t.Helper()
+		want.Source, want.At = "lista", civil.Timestamp(moment(5))
+		err := c.RecordAttempt(want)
+		if (err == nil) != good {
+			t.Errorf("%+v: %v", want, err)
+		}
+		if got, ok, err := c.LastAttempt("lista"); good && (!ok || err != nil || !cmp.Equal(got, want)) {
+			t.Errorf("%+v came back as %+v, %v", want, got, err)
 		}
 	}
-	if at, err := c.LastChecked("lista"); err != nil || !at.Equal(moment(7)) {
-		t.Errorf("LastChecked = %v, %v", at, err)
-	}
-	if c.Checked("../lista", moment(1)) == nil {
+	faults := []Fault{{"HTML", "una página"}}
+	f(Attempt{Outcome: OutcomeActivated, VersionID: 1}, true)
+	f(Attempt{Outcome: OutcomeUnchanged, VersionID: 1}, true)
+	f(Attempt{Outcome: OutcomeQuarantined, VersionID: 2, Faults: faults}, true)
+	f(Attempt{Outcome: OutcomeFailed, Error: "respondió 403"}, true)
+	f(Attempt{Outcome: OutcomeFailed}, false)
+	f(Attempt{Outcome: OutcomeQuarantined, VersionID: 2}, false)
+	f(Attempt{Outcome: OutcomeUnchanged, VersionID: 1, Faults: faults}, false)
+	f(Attempt{Outcome: OutcomeUnchanged}, false)
+	f(Attempt{Outcome: "otra", VersionID: 1}, false)
+	if err := c.RecordAttempt(Attempt{Source: "../lista", At: civil.Timestamp(moment(1)), Outcome: OutcomeUnchanged, VersionID: 1}); err == nil {
 		t.Error("a path was taken for a source")
 	}
+	long := Attempt{Source: "lista", At: civil.Timestamp(moment(1)), Outcome: OutcomeFailed, Error: strings.Repeat("ñ", 5000) + "\xff"}
+	if err := c.RecordAttempt(long); err != nil {
+		t.Fatal(err)
+	}
+	if a, _, err := c.LastAttempt("lista"); err != nil || len(a.Error) > maxAttemptError+8 || !strings.HasSuffix(a.Error, "ñ…") {
+		t.Errorf("an error of %d bytes, %v", len(a.Error), err)
+	}
+	overwrite(t, c.path(checkedPath("lista")), []byte("{}\n"))
+	_, _, err := c.LastAttempt("lista")
+	wantCorrupt(t, err, checkedPath("lista"))
+	if err := c.RecordAttempt(attempt(6)); err != nil {
+		t.Errorf("the next attempt does not replace a damaged file: %v", err)
+	}
+}
+
+// The same bytes under other dates correct the version in service, also to an
+// earlier day, and stand for it in the history: nothing happened in the list.
+func TestCorrectedDate(t *testing.T) {
+	c := newTest(t)
+	publish(t, c, testSchema, 3, textOne)
+	publish(t, c, testSchema, 9, textTwo)
+	if m := publish(t, c, testSchema, 9, textTwo); m.Number != 2 {
+		t.Errorf("nothing to correct, but edition %d", m.Number)
+	}
+	m := publish(t, c, testSchema, 5, textTwo)
+	e := m.Sources[0]
+	if m.Number != 3 || !slices.Equal(e.Chain, []int{1, 4}) || e.OrderDate != day(5) || e.PublishedReset != civil.Timestamp(moment(9)) {
+		t.Errorf("edition %d: %+v", m.Number, e)
+	}
+	// It is as if the date had been right from the start.
+	other := newTest(t)
+	publish(t, other, testSchema, 3, textOne)
+	if want := publish(t, other, testSchema, 5, textTwo); m.SHA256 != want.SHA256 {
+		t.Errorf("edicion_sha256 %s, want %s", m.SHA256, want.SHA256)
+	}
+	checkCatalogue(t, c)
+}
+
+// A damaged manifest of no importance hides nothing.
+func TestVersionsWithADamagedOne(t *testing.T) {
+	c := newTest(t)
+	publish(t, c, testSchema, 3, textOne)
+	publish(t, c, testSchema, 4, textTwo)
+	publish(t, c, testSchema, 5, textOne)
+	overwrite(t, c.path(versionPath(2)), []byte("{}\n"))
+	overwrite(t, c.path(editionPath(2)), []byte("{}\n"))
+	all, damaged, err := c.Versions()
+	if err != nil || len(all) != 2 || all[0].ID != 1 || all[1].ID != 3 || len(damaged) != 1 {
+		t.Fatalf("%+v, %v, %v", all, damaged, err)
+	}
+	wantCorrupt(t, damaged[0], versionPath(2))
+	editions, damaged, err := c.Editions()
+	if err != nil || len(editions) != 2 || editions[1].Number != 3 || len(damaged) != 1 {
+		t.Fatalf("%+v, %v, %v", editions, damaged, err)
+	}
+	wantCorrupt(t, damaged[0], editionPath(2))
 }
 
 // A new reader gets the chain rebuilt from versions that it has read; without
@@ -431,7 +500,27 @@ func TestNewReader(t *testing.T) {
 	if _, err := c.Publish(newest, moment(9)); err == nil || !strings.Contains(err.Error(), "versiones 1 ") {
 		t.Errorf("publishing over a chain of another reader: %v", err)
 	}
+	latest, err := c.LatestEdition()
+	if err != nil {
+		t.Fatal(err)
+	}
+	unread := func(except string, want ...int) {
+		t.Helper()
+		var got []int
+		missing, err := c.Unread(&latest.Sources[0], 2, except)
+		for _, v := range missing {
+			got = append(got, v.ID)
+		}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("unread: %v, %v; want %v", got, err, want)
+		}
+	}
+	unread(newest.SHA256, 1)
+	unread("", 1)
+	accept(t, c, two, 2, textOne) // under another date it does not stand for version 1
+	unread("", 1)
 	old := accept(t, c, two, 3, textOne)
+	unread("")
 	m, err := c.Publish(newest, moment(9))
 	if err != nil {
 		t.Fatal(err)

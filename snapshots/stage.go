@@ -214,19 +214,12 @@ func (s *Stage) version(o Origin, state string) (Version, error) {
 	}
 	v := Version{
 		Source: s.source, State: state, SHA256: s.SHA256(), Bytes: s.size,
-		URL: o.URL, Obtained: o.Obtained, Corte: o.Corte,
-		Downloaded: civil.Timestamp(o.Downloaded), OrderDate: o.Corte,
+		URL: o.URL, Obtained: o.Obtained, Corte: o.Corte, CorteFrom: o.CorteFrom,
+		Downloaded: civil.Timestamp(o.Downloaded), OrderDate: o.OrderDate(),
 		Encoding: o.Encoding, Counts: o.Counts,
 	}
 	if !o.Published.IsZero() {
 		v.Published = civil.Timestamp(o.Published)
-	}
-	switch {
-	case !o.Corte.IsZero():
-	case !o.Published.IsZero():
-		v.OrderDate = civil.Of(o.Published)
-	default:
-		v.OrderDate = civil.Of(o.Downloaded)
 	}
 	return v, nil
 }

@@ -42,7 +42,7 @@ func (c *Catalogue) Verify(progress func(File)) (wrong []error, err error) {
 	for _, e := range entries {
 		if source, ok := strings.CutSuffix(e.Name(), ".json"); ok && validSource(source) {
 			v.progress(File{Path: checkedPath(source)})
-			_, err := c.LastChecked(source)
+			_, _, err := c.LastAttempt(source)
 			v.note(err)
 		}
 	}

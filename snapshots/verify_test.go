@@ -26,7 +26,7 @@ func sample(t testing.TB) *Catalogue {
 	if _, err := s.Quarantine(origin(10), []Fault{{"MENOS_FILAS", "faltan filas"}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Checked("lista", moment(10)); err != nil {
+	if err := c.RecordAttempt(attempt(10)); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -171,17 +171,19 @@ func TestRebuild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rebuild := func() {
+	rebuild := func(lost string) {
 		t.Helper()
-		if digest, err := c.Rebuild(v, testSchema, readLista); err != nil || digest != v.RowsDigest {
-			t.Fatalf("Rebuild = %s, %v; want %s", digest, err, v.RowsDigest)
+		rows, err := c.Rebuild(v, testSchema, readLista)
+		if err != nil || rows != (lost == v.RowsFile.Path) {
+			t.Fatalf("without %q: Rebuild = %v, %v", lost, rows, err)
 		}
-		if digest, err := c.RebuildHistory(entry); err != nil || digest != entry.HistoryDigest {
-			t.Fatalf("RebuildHistory = %s, %v; want %s", digest, err, entry.HistoryDigest)
+		history, err := c.RebuildHistory(entry)
+		if err != nil || history != (lost == entry.History.Path) {
+			t.Fatalf("without %q: RebuildHistory = %v, %v", lost, history, err)
 		}
 		checkCatalogue(t, c)
 	}
-	rebuild()
+	rebuild("")
 	for _, path := range []string{v.RowsFile.Path, entry.History.Path} {
 		if err := os.Remove(c.path(path)); err != nil {
 			t.Fatal(err)
@@ -193,14 +195,18 @@ func TestRebuild(t *testing.T) {
 		wantCorrupt(t, wrong[0], path)
 		_, err = c.OpenEdition(m)
 		wantCorrupt(t, err, path)
-		rebuild()
+		rebuild(path)
 		overwrite(t, c.path(path), []byte("dañado"))
-		rebuild()
+		rebuild(path)
 	}
 	openEdition(t, c, m)
 
-	_, err = c.Rebuild(v, testSchema, func(in io.Reader, add func(Row) error) error {
-		return readLista(io.MultiReader(in, strings.NewReader("9|EEE050505EE5|1|Épsilon|Presunto\n")), add)
+	_, err = c.Rebuild(v, testSchema, func(official Opener, add func(Row) error) error {
+		if err := readLista(official, add); err != nil {
+			return err
+		}
+		cells := []string{"9", "EEE050505EE5", "1", "Épsilon", "Presunto"}
+		return add(Row{ID: cells[1:3], Raw: cells, Norm: cells})
 	})
 	wantCorrupt(t, err, v.RowsFile.Path)
 	other := testSchema
@@ -421,7 +427,7 @@ func TestForgedManifests(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if all, err := c.Versions(); err != nil || len(all) != 3 {
-		t.Errorf("%d versions, %v", len(all), err)
+	if all, damaged, err := c.Versions(); err != nil || len(all) != 3 || damaged != nil {
+		t.Errorf("%d versions, %v, %v", len(all), damaged, err)
 	}
 }

@@ -1,9 +1,11 @@
 package sat69b
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 
 	"cotejo/civil"
@@ -16,9 +18,9 @@ const headerRows = 20
 
 // header says where the canonical columns are in a file.
 type header struct {
-	from     []int // by canonical column: position in the file, -1 for a column that the layout lacks
-	untitled []int // positions without a title
-	width    int   // cells that every record must have
+	from   []int  // by canonical column: position in the file, -1 for a column that the layout lacks
+	titled []bool // by position: whether there is a title; nothing but blanks may stand elsewhere
+	width  int    // cells that every record must have
 }
 
 // titles2019 are the 18 columns of 2019 and before, folded, by position: titles
@@ -50,9 +52,10 @@ var titles2019 = [...]struct {
 }
 
 // header reads up to the titles, the first record whose second cell is RFC, and
-// takes the cut date from the note above them.
+// takes the cut date from the note above them. A record with RFC in another place
+// only serves to say what is wrong: what stood between it and here would be lost.
 func (r *reading) header() (*header, error) {
-	var nearest []string // titles of a record that has an RFC column in another place
+	var nearest []string // its titles
 	for range headerRows {
 		cells, err := r.next()
 		if err == io.EOF {
@@ -77,11 +80,17 @@ func (r *reading) header() (*header, error) {
 			}
 		}
 	}
-	if nearest != nil {
-		return match(nearest)
+	if nearest == nil {
+		nearest = []string{}
 	}
-	return nil, tabular.Refuse(tabular.Header, fmt.Sprintf(
-		"no hay una fila de títulos con «RFC» en la segunda celda entre los primeros %d registros; faltan las columnas %s", headerRows, list(canonicalTitles())))
+	message := fmt.Sprintf("no hay una fila de títulos con RFC en la segunda celda entre los primeros %d registros", headerRows)
+	var refusal *tabular.Refusal
+	if _, err := match(nearest); errors.As(err, &refusal) {
+		message += "; " + refusal.Fault.Message
+	} else {
+		message += fmt.Sprintf("; está en la celda %d, junto a las demás columnas. Compare los títulos con la publicación oficial: si el SAT los movió, hace falta un lector nuevo", 1+slices.Index(nearest, "rfc"))
+	}
+	return nil, tabular.Refuse(tabular.Header, message)
 }
 
 // match finds the canonical columns among folded titles.
@@ -89,7 +98,7 @@ func match(titles []string) (*header, error) {
 	if h := match2019(titles); h != nil {
 		return h, nil
 	}
-	h := &header{from: make([]int, len(query.Sat69B.Columns))}
+	h := &header{from: make([]int, len(query.Sat69B.Columns)), titled: make([]bool, len(titles))}
 	known := make(map[string]int, len(h.from))
 	for i, c := range query.Sat69B.Columns {
 		h.from[i] = -1
@@ -100,11 +109,10 @@ func match(titles []string) (*header, error) {
 		column, ok := known[t]
 		switch {
 		case t == "":
-			h.untitled = append(h.untitled, i)
 		case !ok, h.from[column] >= 0:
 			foreign = append(foreign, t)
 		default:
-			h.from[column] = i
+			h.from[column], h.titled[i] = i, true
 			h.width = max(h.width, i+1)
 		}
 	}
@@ -131,16 +139,15 @@ func match2019(titles []string) *header {
 	if len(titles) < len(titles2019) {
 		return nil
 	}
-	h := &header{from: make([]int, len(query.Sat69B.Columns)), width: len(titles2019)}
+	h := &header{from: make([]int, len(query.Sat69B.Columns)), titled: make([]bool, len(titles)), width: len(titles2019)}
 	for i := range h.from {
 		h.from[i] = -1
 	}
 	for i, t := range titles {
 		switch {
 		case i < len(titles2019) && t == titles2019[i].title:
-			h.from[titles2019[i].canonical] = i
+			h.from[titles2019[i].canonical], h.titled[i] = i, true
 		case i >= len(titles2019) && t == "":
-			h.untitled = append(h.untitled, i)
 		default:
 			return nil
 		}
@@ -148,12 +155,15 @@ func match2019(titles []string) *header {
 	return h
 }
 
-func canonicalTitles() []string {
-	var names []string
-	for _, c := range query.Sat69B.Columns {
-		names = append(names, c.Name)
+// stray returns the position of the first cell with text and without a title, -1
+// when there is none.
+func (h *header) stray(cells [][]byte) int {
+	for i, c := range cells {
+		if len(c) > 0 && (i >= len(h.titled) || !h.titled[i]) && !tabular.Blank(c) {
+			return i
+		}
 	}
-	return names
+	return -1
 }
 
 // listed bounds how many titles, and listedRunes how much of each, an error names:

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"strings"
 
+	"cotejo/checks"
 	"cotejo/ingest/tabular"
 	"cotejo/snapshots"
 )
@@ -92,12 +93,6 @@ func (m *mapper) row(cells [][]byte) snapshots.Row {
 		}
 		m.ends[i].raw, m.ends[i].norm = len(m.raw), len(m.norm)
 	}
-	for _, i := range m.head.untitled {
-		if i < len(cells) && len(cells[i]) > 0 {
-			m.counts[tabular.UntitledCells]++
-		}
-	}
-
 	identity := len(m.norm)
 	m.norm = m.appendPresumption(m.norm, cells)
 
@@ -115,8 +110,11 @@ func (m *mapper) row(cells [][]byte) snapshots.Row {
 	row.Suppressed = len(row.Norm[columnRFC]) >= len(suppressedRFC) && strings.Trim(row.Norm[columnRFC], "X") == ""
 	if row.Suppressed {
 		row.ID[0], row.ID[1] = suppressedRFC, suppressedID(row.Norm)
-	} else {
-		row.ID[0], row.ID[1] = row.Norm[columnRFC], norm[identity:]
+		return row
+	}
+	row.ID[0], row.ID[1] = row.Norm[columnRFC], norm[identity:]
+	if _, ok := checks.PackRFC(row.ID[0]); !ok {
+		m.counts[tabular.UnreadRFCs]++
 	}
 	return row
 }

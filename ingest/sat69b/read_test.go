@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -153,7 +154,7 @@ func TestFormDoesNotMatter(t *testing.T) {
 
 func utf8Of(t *testing.T, official string) string {
 	t.Helper()
-	d := tabular.NewDecoder(strings.NewReader(official), tabular.MaxBytes)
+	d := tabular.NewDecoder(strings.NewReader(official), tabular.Windows1252)
 	var b bytes.Buffer
 	if _, err := b.ReadFrom(d); err != nil {
 		t.Fatal(err)
@@ -161,18 +162,44 @@ func utf8Of(t *testing.T, official string) string {
 	return b.String()
 }
 
-func TestTextWithoutTitleIsCounted(t *testing.T) {
-	official := fixture(t, "listado_69b_2019.csv")
-	_, sum, err := readAll(t, strings.Replace(official, "01/03/2019,,", "01/03/2019,,,,,,,,,,,,,x,", 1))
-	if err != nil || sum.Counts["celdas_sin_titulo"] != 1 {
-		t.Errorf("%v, %v", sum.Counts, err)
+// TestFiller: rows without a visible character are what spreadsheets leave, in
+// whatever blanks.
+func TestFiller(t *testing.T) {
+	official := fixture(t, "listado_69b.csv")
+	before, sum, err := readAll(t, official)
+	if err != nil {
+		t.Fatal(err)
 	}
+	after, again, err := readAll(t, official+",\xa0, \t,\x0b\r\n\xa0\r\n")
+	if err != nil || len(after) != len(before) || again.Counts["filas_vacias"] != sum.Counts["filas_vacias"]+2 {
+		t.Errorf("%d rows, %v, %v", len(after), again.Counts, err)
+	}
+	if _, _, err = readAll(t, strings.Replace(official, "01/06/2018,,,,,,,,,,,,,,\r\n", "01/06/2018,,,,,,,,,,,,,,,\xa0, \r\n", 1)); err != nil {
+		t.Errorf("blanks beyond the titles: %v", err)
+	}
+}
+
+// TestUnreadRFCs: a row that no question can reach is counted.
+func TestUnreadRFCs(t *testing.T) {
+	official := fixture(t, "listado_69b.csv")
+	f := func(rfc string, want int) {
+		t.Helper()
+		_, sum, err := readAll(t, strings.Replace(official, "NUE010101AA1", rfc, 1))
+		if err != nil || sum.Counts["rfc_no_reconocidos"] != want {
+			t.Errorf("%s: %v, %v", rfc, sum.Counts, err)
+		}
+	}
+	f("NUE010101AA1", 0)
+	f(" nue010101aa1\xa0", 0)
+	f("NUE010101AA", 1)
+	f("NUE011301AA1", 1)
+	f("XXXXXXXXXXXXX", 0)
 }
 
 func TestRefusals(t *testing.T) {
 	f := func(official, code string, says ...string) {
 		t.Helper()
-		_, err := Read(strings.NewReader(official), func(snapshots.Row) error { return nil })
+		_, err := Read(opener(official), func(snapshots.Row) error { return nil })
 		var refusal *tabular.Refusal
 		if !errors.As(err, &refusal) || refusal.Fault.Code != code {
 			t.Errorf("%.40q: got %v, want %s", official, err, code)
@@ -192,6 +219,11 @@ func TestRefusals(t *testing.T) {
 	f("\r\n<!DOCTYPE html><html>", "HTML", "página web")
 	f("RFC,Nombre del Contribuyente,Situación del contribuyente\nAAA010101AA1,A,Definitivo\n", "ENCABEZADO",
 		"«No»", "«Publicación DOF sentencia favorable»")
+	// The titles are where they have to be, or the rows above them would be lost.
+	header := good[strings.Index(good, "No,RFC"):]
+	header = header[:strings.Index(header, "\r\n")]
+	f(strings.Replace(good, header, strings.Replace(header, "No,RFC", "RFC,No", 1), 1), "ENCABEZADO", "está en la celda 1")
+	f(strings.Replace(good, header, strings.Replace(header, "RFC,Nombre del Contribuyente", "Nombre del Contribuyente,RFC", 1), 1), "ENCABEZADO", "está en la celda 3")
 	f("a,b\n", "ENCABEZADO", "«RFC»", "«Nombre del Contribuyente»")
 	f(strings.Replace(good, "Publicaci\xf3n DOF definitivos", "Publicaci\xf3n DOF definitiva", 1), "ENCABEZADO",
 		"faltan las columnas «Publicación DOF definitivos»", "«publicacion dof definitiva»")
@@ -206,16 +238,39 @@ func TestRefusals(t *testing.T) {
 	f(strings.Replace(good, "5,NUE010101AA1,", "5,NUE010101AA1\r\n", 1), "REGISTRO", "línea 10", "2 de 20")
 	f(strings.Replace(good, "\"NUEVA SITUACI\xd3N, S.A.\"", "\"NUEVA \"SITUACI\xd3N\", S.A.\"", 1), "REGISTRO", "línea 10")
 	f(strings.Replace(good, "NUEVA SITUACI\xd3N, S.A.\"", "NUEVA"+strings.Repeat("\n", tabular.MaxRecord), 1), "REGISTRO", "línea 10", "1 MiB")
+	// Text where there is no title: the cells of the record are shifted.
+	f(strings.Replace(good, "01/06/2018,,,,,,,,,,,,,,\r\n", "01/06/2018,,,,,,,,,,,,,,,,x\r\n", 1), "REGISTRO", "celda 22", "recorridas")
+	f(strings.Replace(good, "Publicaci\xf3n DOF sentencia favorable\r\n", "Publicaci\xf3n DOF sentencia favorable,,\r\n", 1)+
+		"9,NUE010101AA1,A,Presunto,,,,,,,,,,,,,,,,,x\r\n", "REGISTRO", "celda 21")
 	f(strings.Replace(good, "NUE010101AA1", " \xa0", 1), "REGISTRO", "línea 10", "no tiene RFC")
 }
 
 func TestErrorsOfOthersComeBack(t *testing.T) {
 	mine := errors.New("mine")
-	if _, err := Read(strings.NewReader(fixture(t, "listado_69b.csv")), func(snapshots.Row) error { return mine }); err != mine {
+	if _, err := Read(opener(fixture(t, "listado_69b.csv")), func(snapshots.Row) error { return mine }); err != mine {
 		t.Errorf("of add: %v", err)
 	}
-	if _, err := Read(iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader("No,RFC"))), nil); err != iotest.ErrTimeout {
-		t.Errorf("of the file: %v", err)
+	for bad := range 2 {
+		opened := 0
+		if _, err := Read(func() (io.ReadCloser, error) {
+			opened++
+			if opened-1 != bad {
+				return opener("No,RFC")()
+			}
+			return io.NopCloser(iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader("No,RFC")))), nil
+		}, nil); err != iotest.ErrTimeout {
+			t.Errorf("of the file, pass %d: %v", bad+1, err)
+		}
+		opened = 0
+		if _, err := Read(func() (io.ReadCloser, error) {
+			opened++
+			if opened-1 != bad {
+				return opener("No,RFC")()
+			}
+			return nil, mine
+		}, nil); err != mine {
+			t.Errorf("of opening it, pass %d: %v", bad+1, err)
+		}
 	}
 }
 
@@ -296,7 +351,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, official []byte) {
 		read := func(rows *[]string) (tabular.Summary, error) {
 			n := 0
-			sum, err := Read(bytes.NewReader(official), func(r snapshots.Row) error {
+			sum, err := Read(opener(official), func(r snapshots.Row) error {
 				n++
 				if len(r.ID) != 2 || r.ID[0] == "" || len(r.Raw) != len(kinds) || len(r.Norm) != len(kinds) {
 					t.Fatalf("row %+v", r)

@@ -4,7 +4,8 @@
 // It accepts the 20-column layout in use since 2021, the same with empty columns
 // at its end (the SAT's partial lists are padded so), and the 18-column layout of
 // 2019 and before, which it maps onto the 20. It refuses every other header by
-// naming what is missing. It is pure: the same bytes give the same rows in the
+// naming what is missing, and a record with text outside the titled columns: its
+// cells are shifted. It is pure: the same bytes give the same rows in the
 // same order, so a stored file can be read again years later; whoever makes the
 // same bytes give other rows raises query.Sat69B.Reader.
 //
@@ -25,22 +26,40 @@ import (
 // Read gives every row of the official bytes to add, in the order of the file.
 // The slices of a row are valid until add returns; its strings stay.
 //
+// It reads them twice: only the end of a file tells its encoding, and a file may
+// be larger than the memory that its reading deserves.
+//
 // A table that must not be served gives a *tabular.Refusal; by then add may have
 // had some rows. Errors of official and of add come back as they are.
-func Read(official io.Reader, add func(snapshots.Row) error) (tabular.Summary, error) {
-	text := tabular.NewDecoder(official, tabular.MaxBytes)
-	buffered := bufio.NewReaderSize(text, 64<<10)
-	r := reading{
-		records: tabular.NewReader(buffered),
-		sum:     tabular.Summary{Counts: map[string]int{}},
+func Read(official snapshots.Opener, add func(snapshots.Row) error) (sum tabular.Summary, err error) {
+	sum.Counts = map[string]int{}
+	if sum.Encoding, err = encoding(official); err != nil {
+		return sum, err
 	}
-	err := tabular.Sniff(buffered)
-	if err == nil {
+	in, err := official()
+	if err != nil {
+		return sum, err
+	}
+	defer in.Close()
+	text := tabular.NewDecoder(in, sum.Encoding)
+	buffered := bufio.NewReaderSize(text, 64<<10)
+	r := reading{records: tabular.NewReader(buffered), sum: sum}
+	if err = tabular.Sniff(buffered); err == nil {
 		err = r.table(add)
 	}
-	r.sum.Encoding = text.Encoding()
-	r.count(tabular.UnassignedBytes, text.Unassigned())
+	if n := text.Unassigned(); n > 0 {
+		r.sum.Counts[tabular.UnassignedBytes] = n
+	}
 	return r.sum, err
+}
+
+func encoding(official snapshots.Opener) (string, error) {
+	in, err := official()
+	if err != nil {
+		return "", err
+	}
+	defer in.Close()
+	return tabular.Encoding(in)
 }
 
 // reading is one pass over one file.
@@ -69,6 +88,10 @@ func (r *reading) table(add func(snapshots.Row) error) error {
 		}
 		if len(cells) < head.width {
 			return r.short(len(cells), head.width)
+		}
+		if i := head.stray(cells); i >= 0 {
+			return tabular.Refuse(tabular.Broken, fmt.Sprintf(
+				"el registro de la línea %d tiene texto en la celda %d, que no tiene título: sus celdas pueden estar recorridas; revise esa línea en el archivo oficial", r.records.Line(), i+1))
 		}
 		row := m.row(cells)
 		if row.ID[0] == "" {
@@ -111,20 +134,12 @@ func (r *reading) short(got, want int) error {
 	return tabular.Refuse(tabular.Broken, fmt.Sprintf("el registro de la línea %d tiene %d de %d columnas; revise las comillas de esa línea", line, got, want))
 }
 
-func (r *reading) count(name string, n int) {
-	if n > 0 {
-		r.sum.Counts[name] += n
-	}
-}
-
 // empty reports whether a record is one of the filler rows that spreadsheets
 // leave at the end of a list.
 func empty(cells [][]byte) bool {
 	for _, c := range cells {
-		for _, b := range c {
-			if b > ' ' {
-				return false
-			}
+		if !tabular.Blank(c) {
+			return false
 		}
 	}
 	return true

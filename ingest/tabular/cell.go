@@ -49,6 +49,18 @@ func AppendText(dst, cell []byte) []byte {
 	return compose(dst, start)
 }
 
+// Blank reports whether AppendText makes nothing of a cell.
+func Blank(cell []byte) bool {
+	for len(cell) > 0 {
+		r, size := utf8.DecodeRune(cell)
+		if !unicode.IsSpace(r) && !unicode.IsControl(r) {
+			return false
+		}
+		cell = cell[size:]
+	}
+	return true
+}
+
 // AppendKey appends a cell in the form of an identifier: AppendText, upper case
 // and without any blank.
 func AppendKey(dst, cell []byte) []byte {

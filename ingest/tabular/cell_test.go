@@ -38,6 +38,19 @@ func TestAppendKey(t *testing.T) {
 	f("N\u0303AA010101AA1", "ÑAA010101AA1")
 }
 
+func TestBlank(t *testing.T) {
+	f := func(cell string, want bool) {
+		t.Helper()
+		if got := Blank([]byte(cell)); got != want || got != (len(AppendText(nil, []byte(cell))) == 0) {
+			t.Errorf("%q: %v", cell, got)
+		}
+	}
+	f("", true)
+	f(" \t\r\n\u00a0\u0085\x00", true)
+	f(" \u00a0.", false)
+	f("\ufffd", false)
+}
+
 func TestFold(t *testing.T) {
 	f := func(title, want string) {
 		t.Helper()
@@ -133,6 +146,14 @@ func TestAppendOficios(t *testing.T) {
 	f("500-05-2018-16632 de fecha 01 de junio de 2018.", one, first)
 	f("500 – 05 – 2018 – 16632 de fecha 01 de junio de 2018", one, first)
 	f("500-02-00-2014-1360 de fecha 30 de enero de 2014", "500-02-00-2014-1360 de 2014-01-30", "500-02-00-2014-1360")
+	// The day is no group of the number when a month follows it.
+	f("500-05-2018-16632 01 de junio de 2018", one, first)
+	f("500-05-2018-16632 1 junio 2018", one, first)
+	f("500 05 2026 11484 08 de abril de 2026", "500-05-2026-11484 de 2026-04-08", "500-05-2026-11484")
+	f("500-05-00-00-00-2026-16026 08 de mayo de 2026", "500-05-00-00-00-2026-16026 de 2026-05-08", "500-05-00-00-00-2026-16026")
+	f("1-2-3-4-5-6-7-8-9-10 08 de mayo de 2026", "1-2-3-4-5-6-7-8-9-10 de 2026-05-08", "1-2-3-4-5-6-7-8-9-10")
+	f("500 05 2022 6121 25 de mayo de 2022 500 05 2021 6937 26 de abril de 2021",
+		"500-05-2022-6121 de 2022-05-25 // 500-05-2021-6937 de 2021-04-26", "500-05-2021-6937")
 	f("500 05 2026 11484 de fecha 08 de abril de 2026", "500-05-2026-11484 de 2026-04-08", "500-05-2026-11484")
 	f("500-05-00-00-00-2026-16026 de fecha 08 de mayo de 2026", "500-05-00-00-00-2026-16026 de 2026-05-08", "500-05-00-00-00-2026-16026")
 	f("900-04-00-00-00-2024-80 de 25 de enero de 2024", "900-04-00-00-00-2024-80 de 2024-01-25", "900-04-00-00-00-2024-80")
@@ -159,6 +180,10 @@ func TestAppendOficios(t *testing.T) {
 	kept("500-05-2018-16632", "500-05-2018-16632")
 	kept("oficio 12 500-05-2018-16632 de fecha 31 de febrero de 2018", "500-05-2018-16632")
 	kept("500 05 2026 11484 (sin fecha)", "500-05-2026-11484")
+	kept("500 05 2026 11484 08 de abril de 2026 (solo DOF)", "500-05-2026-11484")
+	kept("500-05-2018-16632-01 de junio de 2018", "500-05-2018-16632-01")
+	kept("500 05 2026 8 de abril de 2026", "500-05-2026-8")
+	kept("1-2-3-4-5-6-7-8-9-10-11 de fecha 08 de mayo de 2026", "1-2-3-4-5-6-7-8-9-10-11")
 	kept("500-05-2018-16632 de fecha 01-06-2018", "500-05-2018-16632")
 	kept("05-2018-16632 de fecha 1 de junio de 2018", "05-2018-16632 de fecha 1 de junio de 2018")
 	kept("sin número", "sin número")

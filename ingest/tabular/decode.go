@@ -3,26 +3,22 @@
 // knows what official files have in common and nothing about any one of them.
 //
 // It is pure: the same bytes give the same result on any machine, without
-// clock, network or files. Every input is hostile: size, record length and
-// cell count are bounded, and nothing in it panics. What it cannot read it
+// clock, network or files. Every input is hostile: record length and cell count
+// are bounded, the bytes by whoever obtained them, and nothing in it panics. What it cannot read it
 // refuses with a reason (Refusal) or keeps as text and counts; it never guesses.
 //
-// Start reading at Decoder (bytes to text), then Reader (text to records), then
+// Start reading at Encoding and Decoder (bytes to text), then Reader (text to
+// records), then
 // AppendText and its siblings (cells to normalised values).
 package tabular
 
 import (
-	"errors"
-	"fmt"
+	"bytes"
 	"io"
 	"unicode/utf8"
+
+	"golang.org/x/text/transform"
 )
-
-// MaxBytes is the most that one official table may have, unpacked.
-const MaxBytes = 256 << 20
-
-// ErrTooLarge says that a table has more bytes than its limit.
-var ErrTooLarge = errors.New("el archivo rebasa el tamaño máximo")
 
 // Encodings of official files, as written in manifests.
 const (
@@ -30,178 +26,116 @@ const (
 	Windows1252 = "windows-1252"
 )
 
-const chunk = 64 << 10
+const (
+	chunk = 64 << 10
+	bom   = "\ufeff"
+)
 
-// Decoder turns official bytes into UTF-8 text. It cannot fail on any content:
-// a file that is valid UTF-8 as a whole and has something beyond ASCII (a BOM
-// counts and is removed) is UTF-8; every other file is windows-1252, byte by
-// byte, where the five bytes without a character become U+FFFD and are counted.
-//
-// Official files are windows-1252, and the first accent decides that, so they
-// stream through a fixed buffer. A file that may be UTF-8 is held in memory from
-// its first accent on, because only its end can tell: that costs its size.
+// Encoding reads official bytes and says how they are to be decoded: a file that
+// is valid UTF-8 as a whole and has something beyond ASCII (a byte order mark
+// counts) is UTF-8, every other file is windows-1252, one in pure ASCII included.
+// It reads no further than it must. Its errors are those of the source.
+func Encoding(official io.Reader) (string, error) {
+	buf := make([]byte, chunk)
+	kept := 0 // bytes at the start of buf: a character that the last piece cut
+	ascii := true
+	for {
+		n, err := official.Read(buf[kept:])
+		if err != nil && err != io.EOF {
+			return "", err
+		}
+		text := buf[:kept+n]
+		for len(text) > 0 && (err == io.EOF || utf8.FullRune(text)) {
+			r, size := utf8.DecodeRune(text)
+			if r == utf8.RuneError && size == 1 {
+				return Windows1252, nil
+			}
+			ascii = ascii && size == 1
+			text = text[size:]
+		}
+		if err == io.EOF {
+			if ascii {
+				return Windows1252, nil
+			}
+			return UTF8, nil
+		}
+		kept = copy(buf, text)
+	}
+}
+
+// Decoder turns official bytes into UTF-8 text as they come. It cannot fail on
+// any content: of UTF-8 the byte order mark is dropped; of windows-1252 each byte
+// is a character, and the five that have none become U+FFFD and are counted.
 type Decoder struct {
-	src  io.Reader
-	max  int64
-	read int64 // official bytes taken from src
-
-	buf     []byte // official bytes, delivered up to pos
-	pos     int
-	checked int // bytes of buf known to be ASCII or valid UTF-8
-	plain   int // bytes of buf known to be ASCII from pos on: the same in both encodings
-
-	encoding   string // "" until decided
-	unassigned int
-	pending    []byte // rest of a character that did not fit into the last Read
-	err        error  // of src, io.EOF included
+	io.Reader
+	table *fromWindows1252
 }
 
-// NewDecoder returns a decoder of src that fails with ErrTooLarge once src has
-// given more than max bytes.
-func NewDecoder(src io.Reader, max int64) *Decoder {
-	return &Decoder{src: src, max: max, buf: make([]byte, 0, chunk)}
+// NewDecoder decodes bytes that Encoding has judged. Its errors are those of src.
+func NewDecoder(src io.Reader, encoding string) *Decoder {
+	d := &Decoder{table: &fromWindows1252{}}
+	if encoding == UTF8 {
+		d.Reader = transform.NewReader(src, &withoutMark{})
+	} else {
+		d.Reader = transform.NewReader(src, d.table)
+	}
+	return d
 }
-
-// Encoding is "utf-8" or "windows-1252". It is known when Read has returned
-// io.EOF; before, it may be empty. A file in pure ASCII is windows-1252.
-func (d *Decoder) Encoding() string { return d.encoding }
 
 // Unassigned counts the bytes without a character in windows-1252 so far.
-func (d *Decoder) Unassigned() int { return d.unassigned }
+func (d *Decoder) Unassigned() int { return d.table.unassigned }
 
-// Read implements io.Reader. Its errors are those of the source, and ErrTooLarge.
-func (d *Decoder) Read(p []byte) (int, error) {
-	n := 0
-	for n < len(p) {
-		if len(d.pending) > 0 {
-			k := copy(p[n:], d.pending)
-			d.pending = d.pending[k:]
-			n += k
-			continue
-		}
-		if k := d.deliver(p[n:]); k > 0 {
-			n += k
-			continue
-		}
-		if len(d.pending) > 0 {
-			continue
-		}
-		if n > 0 {
-			return n, nil
-		}
-		if d.err != nil {
-			return 0, d.err
-		}
-		d.fill()
-	}
-	return n, nil
+// withoutMark passes text on, apart from a byte order mark at its start.
+type withoutMark struct {
+	transform.NopResetter
+	begun bool
 }
 
-// deliver copies what is already decided, decoded, into p.
-func (d *Decoder) deliver(p []byte) int {
-	switch d.encoding {
-	case UTF8:
-		n := copy(p, d.buf[d.pos:])
-		d.pos += n
-		return n
-	case Windows1252:
-		return d.deliver1252(p)
-	default:
-		n := copy(p, d.buf[d.pos:d.pos+d.plain])
-		d.pos += n
-		d.plain -= n
-		return n
+func (w *withoutMark) Transform(dst, src []byte, atEOF bool) (nDst, nSrc int, err error) {
+	if !w.begun {
+		if len(src) < len(bom) && !atEOF {
+			return 0, 0, transform.ErrShortSrc
+		}
+		w.begun = true
+		if bytes.HasPrefix(src, []byte(bom)) {
+			nSrc = len(bom)
+		}
 	}
+	nDst = copy(dst, src[nSrc:])
+	if nSrc += nDst; nSrc < len(src) {
+		err = transform.ErrShortDst
+	}
+	return nDst, nSrc, err
 }
 
-func (d *Decoder) deliver1252(p []byte) int {
-	n := 0
-	in := d.buf[d.pos:]
-	i := 0
-	for i < len(in) && n < len(p) {
-		b := in[i]
-		i++
+// fromWindows1252 decodes the code page.
+type fromWindows1252 struct {
+	transform.NopResetter
+	unassigned int
+}
+
+func (w *fromWindows1252) Transform(dst, src []byte, _ bool) (nDst, nSrc int, err error) {
+	for _, b := range src {
 		if b < utf8.RuneSelf {
-			p[n] = b
-			n++
+			if nDst == len(dst) {
+				return nDst, nSrc, transform.ErrShortDst
+			}
+			dst[nDst] = b
+			nDst++
+			nSrc++
 			continue
 		}
 		r := windows1252[b-0x80]
+		if len(dst)-nDst < utf8.RuneLen(r) {
+			return nDst, nSrc, transform.ErrShortDst
+		}
 		if r == utf8.RuneError {
-			d.unassigned++
+			w.unassigned++
 		}
-		if len(p)-n >= utf8.UTFMax {
-			n += utf8.EncodeRune(p[n:], r)
-			continue
-		}
-		d.pending = utf8.AppendRune(nil, r)
-		break
+		nDst += utf8.EncodeRune(dst[nDst:], r)
+		nSrc++
 	}
-	d.pos += i
-	return n
-}
-
-// fill takes more bytes from the source and decides the encoding if they allow it.
-func (d *Decoder) fill() {
-	if d.pos == len(d.buf) {
-		d.buf, d.pos, d.checked = d.buf[:0], 0, 0
-	}
-	if len(d.buf) == cap(d.buf) {
-		grown := make([]byte, len(d.buf), 2*cap(d.buf))
-		copy(grown, d.buf)
-		d.buf = grown
-	}
-	n, err := d.src.Read(d.buf[len(d.buf):cap(d.buf)])
-	d.buf = d.buf[:len(d.buf)+n]
-	d.read += int64(n)
-	switch {
-	case d.read > d.max:
-		d.err = fmt.Errorf("%w de %d bytes", ErrTooLarge, d.max)
-	case err != nil:
-		d.err = err
-	}
-	if d.encoding == "" {
-		d.decide()
-	}
-}
-
-// decide extends what is known to be valid UTF-8 and settles the encoding at the
-// first byte that is not, or at the end.
-func (d *Decoder) decide() {
-	if d.checked == d.pos+d.plain {
-		for d.checked < len(d.buf) && d.buf[d.checked] < utf8.RuneSelf {
-			d.checked++
-		}
-		d.plain = d.checked - d.pos
-	}
-	for d.checked < len(d.buf) {
-		rest := d.buf[d.checked:]
-		if rest[0] < utf8.RuneSelf {
-			d.checked++
-			continue
-		}
-		if !utf8.FullRune(rest) && d.err == nil {
-			return
-		}
-		r, size := utf8.DecodeRune(rest)
-		if r == utf8.RuneError && size == 1 {
-			d.encoding = Windows1252
-			return
-		}
-		d.checked += size
-	}
-	if d.err == nil {
-		return
-	}
-	if d.checked == d.pos+d.plain {
-		d.encoding = Windows1252
-		return
-	}
-	d.encoding = UTF8
-	const bom = "\ufeff"
-	if d.pos == 0 && d.read == int64(len(d.buf)) && len(d.buf) >= len(bom) && string(d.buf[:len(bom)]) == bom {
-		d.pos = len(bom)
-	}
+	return nDst, nSrc, nil
 }
 
 // windows1252 maps the bytes 0x80 to 0xFF. Below 0xA0 it is the code page's own

@@ -4,28 +4,34 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
 	"unicode/utf8"
 )
 
-func decode(t testing.TB, official string) (text string, d *Decoder) {
+// decode reads official bytes twice, as readers do.
+func decode(t testing.TB, open func() io.Reader) (text, encoding string, unassigned int) {
 	t.Helper()
-	d = NewDecoder(strings.NewReader(official), MaxBytes)
+	encoding, err := Encoding(open())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := NewDecoder(open(), encoding)
 	out, err := io.ReadAll(d)
 	if err != nil {
-		t.Fatalf("%q: %v", official, err)
+		t.Fatal(err)
 	}
-	return string(out), d
+	return string(out), encoding, d.Unassigned()
 }
 
 func TestDecoder(t *testing.T) {
 	f := func(official, want, encoding string, unassigned int) {
 		t.Helper()
-		got, d := decode(t, official)
-		if got != want || d.Encoding() != encoding || d.Unassigned() != unassigned {
-			t.Errorf("%q: got %q in %s with %d unassigned bytes, want %q in %s with %d", official, got, d.Encoding(), d.Unassigned(), want, encoding, unassigned)
+		got, in, missing := decode(t, func() io.Reader { return strings.NewReader(official) })
+		if got != want || in != encoding || missing != unassigned {
+			t.Errorf("%q: got %q in %s with %d unassigned bytes, want %q in %s with %d", official, got, in, missing, want, encoding, unassigned)
 		}
 	}
 	f("", "", Windows1252, 0)
@@ -60,30 +66,42 @@ func TestDecoderInAnyPieces(t *testing.T) {
 		long + "\x93" + long + "á",
 		long[:chunk-1] + "€" + long,
 	} {
-		want, whole := decode(t, official)
-		for _, src := range []io.Reader{
-			iotest.OneByteReader(strings.NewReader(official)),
-			iotest.HalfReader(strings.NewReader(official)),
-			iotest.DataErrReader(strings.NewReader(official)),
-		} {
-			d := NewDecoder(src, MaxBytes)
-			got, err := io.ReadAll(iotest.OneByteReader(d))
-			if err != nil || string(got) != want || d.Encoding() != whole.Encoding() || d.Unassigned() != whole.Unassigned() {
-				t.Errorf("%.20q (%T): %d bytes in %s (%v), want %d in %s", official, src, len(got), d.Encoding(), err, len(want), whole.Encoding())
+		type result struct {
+			text, encoding string
+			unassigned     int
+		}
+		var want result
+		want.text, want.encoding, want.unassigned = decode(t, func() io.Reader { return strings.NewReader(official) })
+		for _, cut := range []func(io.Reader) io.Reader{iotest.OneByteReader, iotest.HalfReader, iotest.DataErrReader} {
+			var got result
+			got.text, got.encoding, got.unassigned = decode(t, func() io.Reader { return cut(strings.NewReader(official)) })
+			if got != want {
+				t.Errorf("%.20q: %d bytes in %s, want %d in %s", official, len(got.text), got.encoding, len(want.text), want.encoding)
+			}
+			d := NewDecoder(cut(strings.NewReader(official)), want.encoding)
+			if slowly, err := io.ReadAll(iotest.OneByteReader(d)); err != nil || string(slowly) != want.text {
+				t.Errorf("%.20q: byte by byte %d bytes (%v), want %d", official, len(slowly), err, len(want.text))
 			}
 		}
 	}
 }
 
-// TestDecoderStreams fails when a windows-1252 file is held in memory.
-func TestDecoderStreams(t *testing.T) {
-	d := NewDecoder(io.LimitReader(repeating("Situaci\xf3n,"), 8<<20), MaxBytes)
-	n, err := io.Copy(io.Discard, d)
-	if err != nil || n < 8<<20 {
-		t.Fatalf("%d bytes, %v", n, err)
-	}
-	if cap(d.buf) > 2*chunk {
-		t.Errorf("the buffer grew to %d bytes", cap(d.buf))
+// TestDecodingStreams fails when memory grows with a file, of either encoding.
+func TestDecodingStreams(t *testing.T) {
+	for _, text := range []string{"Situaci\xf3n,", "Situación,"} {
+		const size = 18 << 20 / 11 * 11
+		open := func() io.Reader { return io.LimitReader(repeating(text), int64(size/len(text)*len(text))) }
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		encoding, err := Encoding(open())
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := io.Copy(io.Discard, NewDecoder(open(), encoding))
+		runtime.ReadMemStats(&after)
+		if used := after.TotalAlloc - before.TotalAlloc; err != nil || n < size-1<<10 || used > 1<<20 {
+			t.Errorf("%s: %d bytes, %v: %d bytes allocated", encoding, n, err, used)
+		}
 	}
 }
 
@@ -103,24 +121,18 @@ func (l *loop) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestDecoderLimit(t *testing.T) {
-	f := func(official string, max int64, want error) {
-		t.Helper()
-		_, err := io.ReadAll(NewDecoder(strings.NewReader(official), max))
-		if !errors.Is(err, want) {
-			t.Errorf("%d bytes of %d: got %v, want %v", len(official), max, err, want)
-		}
-	}
-	f("12345", 5, nil)
-	f("123456", 5, ErrTooLarge)
-	f("ñññ", 5, ErrTooLarge)
-}
-
-func TestDecoderPassesErrorsOn(t *testing.T) {
+func TestDecodingPassesErrorsOn(t *testing.T) {
 	broken := errors.New("broken")
-	got, err := io.ReadAll(NewDecoder(io.MultiReader(strings.NewReader("\xf3 y "), iotest.ErrReader(broken)), MaxBytes))
-	if string(got) != "ó y " || !errors.Is(err, broken) {
-		t.Errorf("got %q, %v", got, err)
+	for _, encoding := range []string{UTF8, Windows1252} {
+		for _, head := range []string{"", "o y "} {
+			src := func() io.Reader { return io.MultiReader(strings.NewReader(head), iotest.ErrReader(broken)) }
+			if _, err := Encoding(src()); err != broken {
+				t.Errorf("Encoding after %q: %v", head, err)
+			}
+			if got, err := io.ReadAll(NewDecoder(src(), encoding)); string(got) != head || err != broken {
+				t.Errorf("%s after %q: got %q, %v", encoding, head, got, err)
+			}
+		}
 	}
 }
 
@@ -129,7 +141,11 @@ func FuzzDecoder(f *testing.F) {
 		f.Add([]byte(s), uint8(3))
 	}
 	f.Fuzz(func(t *testing.T, official []byte, piece uint8) {
-		d := NewDecoder(bytes.NewReader(official), MaxBytes)
+		encoding, err := Encoding(iotest.OneByteReader(bytes.NewReader(official)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := NewDecoder(bytes.NewReader(official), encoding)
 		var got []byte
 		buf := make([]byte, int(piece)+1)
 		for {
@@ -147,13 +163,13 @@ func FuzzDecoder(f *testing.F) {
 		}
 		ascii := bytes.IndexFunc(official, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 		if utf8.Valid(official) && !ascii {
-			if want := bytes.TrimPrefix(official, []byte("\ufeff")); d.Encoding() != UTF8 || !bytes.Equal(got, want) {
-				t.Fatalf("%q in %s became %q", official, d.Encoding(), got)
+			if want := bytes.TrimPrefix(official, []byte("\ufeff")); encoding != UTF8 || !bytes.Equal(got, want) {
+				t.Fatalf("%q in %s became %q", official, encoding, got)
 			}
 			return
 		}
-		if n := utf8.RuneCount(got); d.Encoding() != Windows1252 || n != len(official) {
-			t.Fatalf("%q in %s became %d characters", official, d.Encoding(), n)
+		if n := utf8.RuneCount(got); encoding != Windows1252 || n != len(official) {
+			t.Fatalf("%q in %s became %d characters", official, encoding, n)
 		}
 	})
 }

@@ -18,9 +18,9 @@ const maxGroups = 10
 // AppendOficios appends a cell that lists oficios, "500-05-2018-16632 de fecha 01
 // de junio de 2018", in canonical form: NUMBER de YYYY-MM-DD, joined by " // ", in
 // their own order (official lists put the newest first). Groups of a number may
-// be joined by hyphens or blanks; "de fecha", "de" and "del" may be missing; a
-// final question mark (a byte lost by the authority) or period is dropped;
-// oficios are separated by slashes, hyphens or blanks.
+// be joined by hyphens or blanks; "de fecha", "de" and "del" may be missing; final
+// question marks (a byte lost by the authority) and periods are dropped; oficios
+// are separated by slashes, commas, semicolons, hyphens or blanks.
 //
 // text must come from AppendText. ok is false, and text itself is appended, when
 // anything else stands in the cell: a note may carry meaning.
@@ -31,14 +31,9 @@ func AppendOficios(dst, text []byte) (out []byte, ok bool) {
 		if len(dst) > start {
 			dst = append(dst, " // "...)
 		}
-		var day civil.Date
-		if dst, ok = s.appendNumber(dst); ok {
-			day, ok = s.writtenDate()
-		}
-		if !ok {
+		if dst, ok = s.appendOficio(dst); !ok {
 			return append(dst[:start], text...), false
 		}
-		dst = AppendDate(append(dst, " de "...), day)
 		for s.skip('?') || s.skip('.') {
 		}
 		if s.separators() == 0 && !s.end() {
@@ -68,6 +63,9 @@ func AppendOficioNumber(dst, text []byte) []byte {
 	for i := 0; i < len(text); {
 		first, n, groups := tightNumber(text[i:])
 		if groups >= minGroups {
+			if at := bytes.LastIndexByte(text[i:i+n], ' '); at > 0 && groups > minGroups && monthFollows(text[i+n:]) {
+				n = at // what came last was the day of a date
+			}
 			from, to = i, i+n
 			i += n
 			continue
@@ -86,25 +84,54 @@ func AppendOficioNumber(dst, text []byte) []byte {
 	return dst
 }
 
-// appendNumber reads the number of an oficio.
-func (s *scanner) appendNumber(dst []byte) ([]byte, bool) {
-	for groups := 1; groups <= maxGroups; groups++ {
+// appendOficio reads one oficio. Where nothing but a blank stands between number
+// and date, the day looks like one more group of the number, until a month
+// follows it.
+func (s *scanner) appendOficio(dst []byte) ([]byte, bool) {
+	dst, groups, before, ok := s.appendNumber(dst)
+	if !ok {
+		return dst, false
+	}
+	day, ok := s.writtenDate()
+	if !ok && before.pos > 0 && groups > minGroups {
+		s.pos, dst = before.pos, dst[:before.len]
+		day, ok = s.writtenDate()
+	}
+	if !ok {
+		return dst, false
+	}
+	return AppendDate(append(dst, " de "...), day), true
+}
+
+// mark is a place in the text and how much was written when it was reached.
+type mark struct{ pos, len int }
+
+// appendNumber reads the number of an oficio. before is where its last group
+// starts if a blank alone joins it, else zero.
+func (s *scanner) appendNumber(dst []byte) (out []byte, groups int, before mark, ok bool) {
+	for {
 		g := s.digits(8)
 		if len(g) == 0 {
-			return dst, false
+			return dst, groups, before, false
 		}
 		dst = append(dst, g...)
-		back := s.pos
+		groups++
+		back := mark{s.pos, len(dst)}
 		gap := s.skip(' ')
-		if s.hyphen() {
+		hyphen := s.hyphen()
+		if hyphen {
 			s.skip(' ')
-		} else if !gap || s.end() || s.text[s.pos] < '0' || s.text[s.pos] > '9' {
-			s.pos = back
-			return dst, groups >= minGroups
+		}
+		another := hyphen || gap && !s.end() && s.text[s.pos] >= '0' && s.text[s.pos] <= '9'
+		if !another || groups == maxGroups {
+			s.pos = back.pos
+			return dst, groups, before, groups >= minGroups
+		}
+		if before = back; hyphen {
+			before = mark{}
 		}
 		dst = append(dst, '-')
 	}
-	return dst, false
 }
 
 // writtenDate reads "de fecha 01 de junio de 2018" and its abbreviations.
@@ -121,6 +148,17 @@ func (s *scanner) writtenDate() (civil.Date, bool) {
 	}
 	s.skip(' ')
 	return WrittenDate(dom, month, s.digits(4))
+}
+
+// monthFollows reports whether text begins, after connectives, with a month.
+func monthFollows(text []byte) bool {
+	s := scanner{text: text}
+	for s.connective() {
+	}
+	s.skip(' ')
+	month := s.word()
+	_, ok := monthNamed(month)
+	return ok
 }
 
 // connective skips one of the words that only hold the date together.

@@ -18,6 +18,7 @@ const (
 	NoRows    = "SIN_FILAS"      // nothing in it
 	FewerRows = "MENOS_FILAS"    // it shrank too much
 	OlderCut  = "CORTE_ANTERIOR" // older than what is in service
+	FutureCut = "CORTE_FUTURO"   // of a day that has not come
 	Failed    = "LECTOR"         // our own reader failed on it
 )
 
@@ -25,12 +26,12 @@ const (
 const (
 	UnassignedBytes   = "bytes_no_asignados"     // windows-1252 bytes without a character
 	EmptyRows         = "filas_vacias"           // rows without any text
-	UntitledCells     = "celdas_sin_titulo"      // text in a column without title: not kept in the row
 	UnknownSituations = "situacion_desconocida"  // kept as published
 	UnreadDates       = "fechas_no_leidas"       // kept as published
 	SerialDates       = "fechas_en_serie_excel"  // days since 1899-12-30
 	ShortYears        = "fechas_con_anio_corto"  // two-digit years
 	UnreadOficios     = "oficios_no_reconocidos" // kept as published
+	UnreadRFCs        = "rfc_no_reconocidos"     // kept and never found: no one can ask for them
 )
 
 // Refusal is a table that must not be served, with the reason.

@@ -1,12 +1,13 @@
 package platform
 
 import (
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"cotejo/civil"
 	op "cotejo/operation"
 	"cotejo/query"
 	"cotejo/snapshots"
@@ -15,10 +16,12 @@ import (
 // known are the sources that this build reads, whether they are loaded or not.
 var known = []string{query.Sat69B.Source}
 
-// States of a source in the health answer.
+// States of a source in the health answer. The last attempt to renew it decides:
+// what serves does not change when an attempt goes wrong.
 const (
-	upToDate    = "al_dia"
+	loaded      = "cargada" // no claim that nothing newer was published
 	quarantined = "en_cuarentena"
+	noAnswer    = "no_responde"
 	notLoaded   = "no_cargada"
 )
 
@@ -61,6 +64,7 @@ type sourceState struct {
 	VersionID  *int        `json:"source_version_id"`
 	State      string      `json:"estado"`
 	Quarantine *quarantine `json:"cuarentena"`
+	Failure    *string     `json:"falla"`
 	Help       *string     `json:"ayuda"`
 }
 
@@ -99,7 +103,7 @@ func (h *health) read() (op.Response, error) {
 }
 
 func (h *health) compose() (*healthAnswer, error) {
-	versions, err := h.Catalogue.Versions()
+	_, damaged, err := h.Catalogue.Versions()
 	if err != nil {
 		return nil, err
 	}
@@ -109,70 +113,87 @@ func (h *health) compose() (*healthAnswer, error) {
 		Service: "cotejo", Engine: op.EngineVersion, Jobs: []struct{}{}, Alerts: []healthNotice{},
 		Procurement: procurement{State: "SOURCE_NOT_LOADED"},
 	}
-	if m := ed.Manifest(); m.Number > 0 {
-		a.Edition = &editionState{m.Number, m.SHA256, m.Published}
-	} else {
-		a.Alerts = append(a.Alerts, healthNotice{"SIN_EDICION",
-			"Todavía no hay ninguna fuente cargada: las verificaciones responden SOURCE_UNAVAILABLE y no se cobran."})
+	alert := func(kind, format string, args ...any) {
+		a.Alerts = append(a.Alerts, healthNotice{kind, fmt.Sprintf(format, args...)})
 	}
-	if err := h.Live.Fault(); err != nil {
-		a.Alerts = append(a.Alerts, healthNotice{"EDICION_DANADA",
-			"La edición más nueva no se puede abrir porque un archivo publicado está dañado; sigue respondiendo la anterior. Revise con: cotejo doctor"})
+	fault := h.Live.Fault()
+	switch m := ed.Manifest(); {
+	case m.Number > 0:
+		a.Edition = &editionState{m.Number, m.SHA256, m.Published}
+		if fault != nil {
+			alert("EDICION_DANADA", "La edición más nueva no se puede abrir%s; sigue respondiendo la anterior. Revise con: cotejo doctor", damagedFile(fault))
+		}
+	case fault != nil:
+		alert("EDICION_DANADA", "Ninguna edición se puede abrir%s: las verificaciones responden SOURCE_UNAVAILABLE y no se cobran. Revise con: cotejo doctor", damagedFile(fault))
+	default:
+		alert("SIN_EDICION", "Todavía no hay ninguna fuente cargada: las verificaciones responden SOURCE_UNAVAILABLE y no se cobran.")
+	}
+	for _, err := range damaged {
+		alert("ARCHIVO_DANADO", "Un manifiesto no es el que se publicó%s. Lo que responde ahora no depende de él; restáurelo de una copia de respaldo.", damagedFile(err))
 	}
 	for _, id := range known {
-		s, err := h.source(id, ed.Source(id), newest(versions, id))
-		if err != nil {
-			return nil, err
-		}
-		if s.State == quarantined {
-			a.Alerts = append(a.Alerts, healthNotice{"FUENTE_EN_CUARENTENA",
-				id + ": la última descarga no pasó la revisión; sigue respondiendo la versión anterior, si la hay."})
+		serving := ed.Source(id)
+		s := h.source(id, serving, alert)
+		if serving == nil && fault == nil {
+			s.Help = ptr("Cargue la fuente con: cotejo ingest " + id)
 		}
 		a.Sources = append(a.Sources, s)
 	}
 	return a, nil
 }
 
-// newest returns the last downloaded version of a source, nil when there is none.
-func newest(versions []snapshots.Version, source string) *snapshots.Version {
-	var last *snapshots.Version
-	for i := range versions {
-		if versions[i].Source == source && (last == nil || versions[i].ID > last.ID) {
-			last = &versions[i]
-		}
+// damagedFile names the file that an error is about, when it is about one. The
+// path is relative to the catalogue: it says nothing about the machine.
+func damagedFile(err error) string {
+	var corrupt *snapshots.CorruptError
+	if errors.As(err, &corrupt) {
+		return " (" + corrupt.Path + ")"
 	}
-	return last
+	return ""
 }
 
-// source describes one source: what serves, and what was downloaded last.
-func (h *health) source(id string, serving *snapshots.Source, last *snapshots.Version) (sourceState, error) {
+// source describes one source: what serves, and how the last attempt to renew it
+// ended.
+func (h *health) source(id string, serving *snapshots.Source, alert func(kind, format string, args ...any)) sourceState {
 	s := sourceState{Source: id, State: notLoaded}
-	checked, err := h.Catalogue.LastChecked(id)
-	if err != nil {
-		return s, err
-	}
-	if !checked.IsZero() {
-		s.Checked = ptr(civil.Timestamp(checked))
-	}
 	if serving != nil {
 		v := serving.Version()
-		s.State = upToDate
+		s.State = loaded
 		s.SHA256, s.Rows, s.VersionID = ptr(v.SHA256), ptr(v.Rows), ptr(v.ID)
 		s.Published, s.Downloaded = ptr(serving.Entry().PublishedReset), ptr(v.Downloaded)
 		if !v.Corte.IsZero() {
 			s.Corte = ptr(v.Corte.String())
 		}
-		if s.Checked == nil {
-			s.Checked = s.Downloaded
-		}
-	} else {
-		s.Help = ptr("Cargue la fuente con: cotejo ingest " + id)
+		s.Checked = s.Downloaded
 	}
-	if last != nil && len(last.Faults) > 0 && (s.VersionID == nil || last.ID > *s.VersionID) {
-		s.State = quarantined
-		s.Quarantine = &quarantine{last.ID, last.Faults}
+	last, ok, err := h.Catalogue.LastAttempt(id)
+	if err != nil {
+		alert("ARCHIVO_DANADO", "%s: no se puede leer cómo terminó el último intento de renovarla%s. Se escribe de nuevo en el próximo.", id, damagedFile(err))
 	}
-	return s, nil
+	if !ok || err != nil {
+		return s
+	}
+	if serving != nil && before(last.At, serving.Version().Downloaded) {
+		// Whoever published what serves died before it could say so.
+		return s
+	}
+	s.Checked = ptr(last.At)
+	switch last.Outcome {
+	case snapshots.OutcomeQuarantined:
+		s.State, s.Quarantine = quarantined, &quarantine{last.VersionID, last.Faults}
+		alert("FUENTE_EN_CUARENTENA", "%s: la última descarga no pasó la revisión; sigue respondiendo la versión anterior, si la hay.", id)
+	case snapshots.OutcomeFailed:
+		s.State, s.Failure = noAnswer, ptr(last.Error)
+		alert("FUENTE_NO_RESPONDE", "%s: el último intento de renovarla no obtuvo un archivo; sigue respondiendo la versión anterior, si la hay.", id)
+	}
+	return s
+}
+
+// before compares two moments of manifests, which are well-formed.
+func before(a, b string) bool {
+	x, errX := time.Parse(time.RFC3339, a)
+	y, errY := time.Parse(time.RFC3339, b)
+	return errX == nil && errY == nil && x.Before(y)
 }
 
 func ptr[T any](v T) *T { return &v }
@@ -193,13 +214,15 @@ func healthSchema() *jsonschema.Schema {
 			op.F("publicada", op.OrNull(op.Moment("Cuándo empezó a responderse desde esta versión (publicada_en_reset)."))),
 			op.F("corte", op.OrNull(op.Day("Fecha de corte dentro del archivo."))),
 			op.F("descargada", op.OrNull(op.Moment(""))),
-			op.F("revisada", op.OrNull(op.Moment("Última vez que se buscó una versión nueva."))),
+			op.F("revisada", op.OrNull(op.Moment("Cuándo fue el último intento de renovarla, haya terminado como haya terminado."))),
 			op.F("source_version_id", op.OrNull(op.Integer(""))),
-			op.F("estado", op.OneOf("De nuestra copia, no de ninguna empresa.", upToDate, quarantined, notLoaded)),
+			op.F("estado", op.OneOf("Cómo terminó el último intento de renovar nuestra copia; no dice nada de ninguna empresa. "+
+				"cargada no afirma que la autoridad no haya publicado algo más nuevo.", loaded, quarantined, noAnswer, notLoaded)),
 			op.F("cuarentena", op.OrNull(op.Object(
 				op.F("source_version_id", op.Integer("")),
 				op.F("motivos", op.List(op.Object(op.F("codigo", op.Text("")), op.F("mensaje", op.Text(""))), "")),
 			))),
+			op.F("falla", op.OrNull(op.Text("Por qué el último intento no obtuvo un archivo."))),
 			op.F("ayuda", op.OrNull(op.Text("Qué hacer si la fuente no está cargada."))),
 		), "Una por fuente que esta versión del servicio sabe leer.")),
 		op.F("jobs", op.Empty("Tareas programadas.")),
