@@ -58,8 +58,9 @@ func (c *contract) schema(pointer string) *jsonschema.Schema {
 }
 
 // at follows member names from the root of the document; nil when there is none.
-func (c *contract) at(names ...string) any {
-	var v any = c.doc
+func (c *contract) at(names ...string) any { return at(c.doc, names...) }
+
+func at(v any, names ...string) any {
 	for _, n := range names {
 		m, _ := v.(map[string]any)
 		v = m[n]

@@ -46,6 +46,7 @@ type fixture struct {
 	listener *fasthttputil.InmemoryListener
 	keys     map[string]string // live, test, poor (no money), other (another organization)
 	log      *logBuffer
+	server   *Server
 
 	mu  sync.Mutex
 	now time.Time
@@ -75,7 +76,8 @@ func newFixture(t testing.TB) *fixture {
 	f.table = must(operation.NewTable(company.Operations(), platform.Operations(platform.Config{
 		Catalogue: f.sources, Live: f.live, Pipeline: f.pipeline, Now: f.clock,
 	})))
-	server := must(New(Config{Table: f.table, Pipeline: f.pipeline, Log: slog.New(slog.NewJSONHandler(f.log, nil))}))
+	server := must(New(Config{Table: f.table, Pipeline: f.pipeline, Log: slog.New(slog.NewJSONHandler(f.log, nil)), Access: f.log}))
+	f.server = server
 	f.listener = fasthttputil.NewInmemoryListener()
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(f.listener) }()

@@ -1,9 +1,7 @@
 package api
 
 import (
-	"context"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"runtime/debug"
 	"strconv"
@@ -27,7 +25,7 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, refusal error) {
 	// here: it ends the process, so no answer leaves a store that lost one.
 	defer func() {
 		if r := recover(); r != nil {
-			s.log.Error("pánico al atender una petición", "request_id", e.id, "ruta", e.route,
+			s.log.Error("pánico al atender una petición", "request_id", string(e.id), "ruta", e.route,
 				"error", fmt.Sprint(r), "pila", string(debug.Stack()))
 			e.fail(fmt.Errorf("pánico: %v", r))
 		}
@@ -43,8 +41,7 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, refusal error) {
 		e.close().fail(operation.ErrRequest)
 		return
 	}
-	var segments, params [maxDepth + 1][]byte
-	t, ok := splitTarget(h.RequestURI(), segments[:0])
+	t, ok := splitTarget(h.RequestURI(), e.segments[:0])
 	if !ok {
 		e.close().fail(operation.ErrRequest)
 		return
@@ -52,7 +49,7 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, refusal error) {
 	var at *node
 	var raw [][]byte
 	if len(t.segments) <= maxDepth {
-		at, raw = s.routes.find(t.segments, params[:0])
+		at, raw = s.routes.find(t.segments, e.params[:0])
 	}
 	if at == nil {
 		e.fail(operation.ErrRoute)
@@ -66,30 +63,32 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, refusal error) {
 	}
 	e.route = op.Path
 
-	r := operation.Request{Operation: op, Refusal: refusal}
-	if refusal == nil && len(h.ContentEncoding()) > 0 {
-		r.Refusal = operation.ErrEncoding
+	r := &e.request
+	r.Operation, r.Refusal = op, refusal
+	r.Encoded, r.ContentType = len(h.ContentEncoding()) > 0, h.ContentType()
+	if op.Body != nil && refusal == nil {
+		r.Body = ctx.Request.Body()
 	}
 	if keys := h.PeekAll("X-Api-Key"); len(keys) == 1 {
 		r.Key = keys[0]
 	}
-	decodePath(&r, raw)
-	decodeQuery(&r, t.query)
+	decodePath(r, raw)
+	decodeQuery(r, t.query)
 
-	buf := buffers.Get().(*[]byte)
-	resp, err := s.pipeline.Do(context.Background(), &r, (*buf)[:0])
+	resp, err := s.pipeline.Do(s.deadlines.from(e.started), r, e.answer[:0])
 	e.who = resp.Principal
 	e.warn(resp.Unknown)
-	if err != nil {
+	switch {
+	case err != nil:
 		e.fail(err)
-	} else {
+	case op.Ask != nil: // appended to e.answer
+		e.answer = resp.Body
 		e.succeed(&resp)
-		// Only recorded answers were appended to buf.
-		if op.Ask != nil && cap(resp.Body) <= maxKept {
-			*buf = resp.Body
-		}
+		ctx.Response.SetBody(resp.Body)
+	default:
+		e.succeed(&resp)
+		ctx.Response.SetBodyRaw(resp.Body) // nobody changes it
 	}
-	buffers.Put(buf)
 }
 
 // refuse answers what never became a request.
@@ -102,36 +101,56 @@ func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 // maxKept bounds the answer buffers that are kept for the next request.
 const maxKept = 256 << 10
 
-var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 4<<10); return &b }}
+var exchanges = sync.Pool{New: func() any { return &exchange{answer: make([]byte, 0, 4<<10)} }}
 
-// exchange is one request and its answer.
+// exchange is one request and its answer. It is used again: what it points to
+// ends with the request.
 type exchange struct {
 	*Server
 	ctx     *fasthttp.RequestCtx
 	started time.Time
-	id      string // X-Request-Id
+	id      []byte // X-Request-Id; in idRoom
 	route   string // template, never the path: parameters are not logged
 	who     accounts.Principal
+	request operation.Request
+
+	idRoom           [maxRequestID]byte
+	segments, params [maxDepth + 1][]byte
+	answer, line     []byte
 }
 
-func (s *Server) begin(ctx *fasthttp.RequestCtx) exchange {
-	e := exchange{Server: s, ctx: ctx, started: time.Now(), route: "-"}
+func (s *Server) begin(ctx *fasthttp.RequestCtx) *exchange {
+	e := exchanges.Get().(*exchange)
+	e.Server, e.ctx, e.started, e.route = s, ctx, time.Now(), "-"
 	if id := ctx.Request.Header.Peek("X-Request-Id"); validRequestID(id) {
-		e.id = string(id)
+		e.id = append(e.idRoom[:0], id...)
 	} else {
-		e.id = newRequestID()
+		e.id = appendRequestID(e.idRoom[:0])
 	}
 	h := &ctx.Response.Header
-	h.Set("X-Request-Id", e.id)
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	h.SetCanonical(headerRequestID, e.id)
+	h.SetCanonical(headerNoSniff, valueNoSniff)
+	h.SetCanonical(headerPolicy, valuePolicy)
 	return e
 }
+
+// Headers of every answer.
+var (
+	headerRequestID    = []byte("X-Request-Id")
+	headerNoSniff      = []byte("X-Content-Type-Options")
+	valueNoSniff       = []byte("nosniff")
+	headerPolicy       = []byte("Content-Security-Policy")
+	valuePolicy        = []byte("default-src 'none'; frame-ancestors 'none'")
+	headerCacheControl = []byte("Cache-Control")
+	valueNoStore       = []byte("no-store")
+	headerCost         = []byte("X-Costo")
+	headerBalance      = []byte("X-Saldo")
+)
 
 // validRequestID accepts a client's own id when it can be logged and searched
 // for as it is: ^[A-Za-z0-9_-]{8,64}$.
 func validRequestID(id []byte) bool {
-	if len(id) < 8 || len(id) > 64 {
+	if len(id) < 8 || len(id) > maxRequestID {
 		return false
 	}
 	for _, c := range id {
@@ -142,18 +161,18 @@ func validRequestID(id []byte) bool {
 	return true
 }
 
-// newRequestID returns an id that tells requests apart in a log; it is not a
+const maxRequestID = 64
+
+// appendRequestID appends an id that tells requests apart in a log; it is not a
 // secret and need not be unguessable.
-func newRequestID() string {
+func appendRequestID(dst []byte) []byte {
 	const digits = "0123456789abcdef"
-	var b [4 + 16]byte
-	copy(b[:], "req_")
-	n := rand.Uint64()
-	for i := 4; i < len(b); i++ {
-		b[i] = digits[n&15]
+	dst = append(dst, "req_"...)
+	for i, n := 0, rand.Uint64(); i < 16; i++ {
+		dst = append(dst, digits[n&15])
 		n >>= 4
 	}
-	return string(b[:])
+	return dst
 }
 
 // close ends the connection after the answer: where one request ends and the
@@ -167,21 +186,22 @@ func (e *exchange) succeed(r *operation.Response) {
 	h := &e.ctx.Response.Header
 	h.SetContentType("application/json")
 	if r.Private {
-		h.Set("Cache-Control", "no-store")
+		h.SetCanonical(headerCacheControl, valueNoStore)
 	}
 	if r.Charged {
-		var b [24]byte
-		h.SetBytesV("X-Costo", operation.AppendPesos(b[:0], r.Cost))
-		h.SetBytesV("X-Saldo", operation.AppendPesos(b[:0], r.Balance))
+		b := operation.AppendPesos(e.line[:0], r.Cost)
+		h.SetCanonical(headerCost, b)
+		b = operation.AppendPesos(b[:0], r.Balance)
+		h.SetCanonical(headerBalance, b)
+		e.line = b
 	}
-	e.ctx.Response.SetBody(r.Body)
 }
 
 func (e *exchange) fail(err error) {
 	f := operation.FailureOf(err)
 	h := &e.ctx.Response.Header
 	if f.Status == fasthttp.StatusInternalServerError {
-		e.log.Error("error interno", "request_id", e.id, "ruta", e.route, "error", err.Error())
+		e.log.Error("error interno", "request_id", string(e.id), "ruta", e.route, "error", err.Error())
 	}
 	if f.Status == fasthttp.StatusUnauthorized {
 		h.Set("WWW-Authenticate", `ApiKey realm="cotejo"`)
@@ -189,20 +209,20 @@ func (e *exchange) fail(err error) {
 	if f.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(f.RetryAfter))
 	}
-	h.Set("Cache-Control", "no-store")
+	h.SetCanonical(headerCacheControl, valueNoStore)
 	h.SetContentType("application/json")
 	e.ctx.SetStatusCode(f.Status)
-	e.ctx.Response.SetBody(operation.AppendFailure(nil, err, e.id))
+	e.ctx.Response.SetBody(operation.AppendFailure(nil, err, string(e.id)))
 }
 
-// warn names the query parameters that changed nothing: one may be a typing
-// error. Names are the client's, so they are cut and escaped.
+// warn names what changed nothing: one of the names may be a typing error. They
+// are the client's, so they are cut and escaped.
 func (e *exchange) warn(unknown []string) {
 	const shown, length = 5, 64
 	if len(unknown) == 0 {
 		return
 	}
-	b := []byte("parametros desconocidos, ignorados: ")
+	b := []byte("nombres desconocidos, ignorados: ")
 	for i, name := range unknown {
 		if i == shown {
 			b = append(b, ", ..."...)
@@ -222,38 +242,17 @@ func (e *exchange) warn(unknown []string) {
 	e.ctx.Response.Header.SetBytesV("X-Advertencias", b)
 }
 
-// end writes the access log: one line, without any value of the request.
+// end writes the access log. The exchange is not used afterwards.
 func (e *exchange) end() {
-	attrs := [8]slog.Attr{
-		slog.String("request_id", e.id),
-		slog.String("metodo", method(e.ctx.Request.Header.Method())),
-		slog.String("ruta", e.route),
-		slog.Int("status", e.ctx.Response.StatusCode()),
-		slog.Int64("microsegundos", time.Since(e.started).Microseconds()),
-		slog.Int("bytes", len(e.ctx.Response.Body())),
+	e.access.add(e)
+	if cap(e.answer) > maxKept {
+		return
 	}
-	n := 6
-	if e.who.KeyID != "" {
-		attrs[6], attrs[7] = slog.String("organizacion", accounts.FormatOrg(e.who.Org)), slog.String("llave", e.who.KeyID)
-		n = 8
-	}
-	e.log.LogAttrs(context.Background(), slog.LevelInfo, "peticion", attrs[:n]...)
-}
-
-// method returns a known method as a constant; anything else is the client's
-// text and is not logged.
-func method(m []byte) string {
-	switch string(m) {
-	case "GET":
-		return "GET"
-	case "HEAD":
-		return "HEAD"
-	case "POST":
-		return "POST"
-	case "PUT":
-		return "PUT"
-	case "DELETE":
-		return "DELETE"
-	}
-	return "-"
+	r := &e.request
+	clear(r.Args)
+	clear(e.segments[:])
+	clear(e.params[:])
+	*r = operation.Request{Args: r.Args[:0]}
+	e.Server, e.ctx, e.who = nil, nil, accounts.Principal{}
+	exchanges.Put(e)
 }

@@ -43,11 +43,11 @@ func splitTarget(uri []byte, buf [][]byte) (t target, ok bool) {
 }
 
 // wellFormed reports whether the headers can be read in one way only. fasthttp
-// accepts both lengths at once and folded lines; something in front of us might
+// accepts both lengths at once, two content types and folded lines; something in front of us might
 // read those differently. Its own fields no longer tell once the body was read,
 // so the lines are looked at as they came.
 func wellFormed(h *fasthttp.RequestHeader) bool {
-	lengths := 0
+	lengths, types := 0, 0
 	for raw := h.RawHeaders(); len(raw) > 0; {
 		var line []byte
 		line, raw, _ = bytes.Cut(raw, []byte{'\n'})
@@ -59,13 +59,15 @@ func wellFormed(h *fasthttp.RequestHeader) bool {
 			return false
 		case 'c', 'C', 't', 'T':
 			name, _, _ := bytes.Cut(line, []byte{':'})
-			if bytes.EqualFold(name, []byte(fasthttp.HeaderContentLength)) ||
-				bytes.EqualFold(name, []byte(fasthttp.HeaderTransferEncoding)) {
+			switch {
+			case bytes.EqualFold(name, []byte(fasthttp.HeaderContentLength)), bytes.EqualFold(name, []byte(fasthttp.HeaderTransferEncoding)):
 				lengths++
+			case bytes.EqualFold(name, []byte(fasthttp.HeaderContentType)):
+				types++
 			}
 		}
 	}
-	return lengths < 2
+	return lengths < 2 && types < 2
 }
 
 // decodePath appends the path parameters of an operation, in its order.
@@ -83,7 +85,7 @@ func decodePath(r *operation.Request, raw [][]byte) {
 		}
 		if !ok {
 			r.Faults = append(r.Faults, operation.Item{
-				Loc: []string{"path", p.Name}, Type: "value_error",
+				Loc: []any{"path", p.Name}, Type: "value_error",
 				Msg: "«" + p.Name + "» no se puede leer: use codificación URL de texto UTF-8, sin «/», «\\» ni caracteres de control, hasta " +
 					strconv.Itoa(maxSegmentBytes) + " bytes",
 			})
@@ -100,7 +102,7 @@ func decodeQuery(r *operation.Request, query []byte) {
 	}
 	if len(query) > maxQueryBytes {
 		r.Faults = append(r.Faults, operation.Item{
-			Loc: []string{"query"}, Type: "too_long", Ctx: map[string]any{"max_length": maxQueryBytes},
+			Loc: []any{"query"}, Type: "too_long", Ctx: map[string]any{"max_length": maxQueryBytes},
 			Msg: "La consulta excede " + strconv.Itoa(maxQueryBytes) + " bytes; quite parámetros",
 		})
 		return
@@ -114,7 +116,7 @@ func decodeQuery(r *operation.Request, query []byte) {
 		}
 		if count++; count > maxQueryParams {
 			r.Faults = append(r.Faults, operation.Item{
-				Loc: []string{"query"}, Type: "too_long", Ctx: map[string]any{"max_length": maxQueryParams},
+				Loc: []any{"query"}, Type: "too_long", Ctx: map[string]any{"max_length": maxQueryParams},
 				Msg: "La consulta tiene más de " + strconv.Itoa(maxQueryParams) + " parámetros; quite los que no hagan falta",
 			})
 			return
@@ -126,7 +128,7 @@ func decodeQuery(r *operation.Request, query []byte) {
 		}
 		value, ok := unescape(rawValue, true)
 		if !ok || !okName {
-			loc := []string{"query"}
+			loc := []any{"query"}
 			if okName {
 				loc = append(loc, name)
 			}

@@ -12,8 +12,12 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"net"
+	"net/http"
+	"sync"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -29,13 +33,17 @@ const (
 	maxSegmentBytes = 256 // of the path, as sent
 	maxQueryBytes   = 4 << 10
 	maxQueryParams  = 32
+
+	maxConnections = 8192
+	maxRunning     = 10 * time.Second // of one request, from its last byte
 )
 
 // Config are the parts of a server.
 type Config struct {
 	Table    operation.Table
 	Pipeline *operation.Pipeline
-	Log      *slog.Logger // one line per request
+	Log      *slog.Logger // what goes wrong
+	Access   io.Writer    // one JSON line per request, a second late at most; nil: none
 }
 
 // Server answers requests. It is safe for concurrent use.
@@ -44,15 +52,33 @@ type Server struct {
 	routes   *node
 	pipeline *operation.Pipeline
 	log      *slog.Logger
+	access   *accessLog
+
+	deadlines   deadlines
+	connections int // at once
+
+	mu       sync.Mutex
+	listener *limitedListener // under mu; nil before Serve
+	ended    bool             // under mu
 }
 
-// New prepares a server for the operations of the table. It does not listen. It
-// refuses a table whose OpenAPI document cannot be written.
+// New prepares a server for the operations of the table. It does not listen;
+// Shutdown ends it even if it never did. It refuses a table whose OpenAPI document
+// cannot be written.
 func New(c Config) (*Server, error) {
 	if _, err := c.Table.OpenAPI(); err != nil {
 		return nil, err
 	}
-	s := &Server{routes: newRoutes(c.Table), pipeline: c.Pipeline, log: c.Log}
+	largest := maxBodyBytes
+	for _, op := range c.Table {
+		if op.Body != nil {
+			largest = max(largest, op.Body.MaxBytes)
+		}
+	}
+	s := &Server{
+		routes: newRoutes(c.Table), pipeline: c.Pipeline, log: c.Log, access: newAccessLog(c.Access),
+		deadlines: deadlines{limit: maxRunning}, connections: maxConnections,
+	}
 	s.http = fasthttp.Server{
 		Handler:      s.handle,
 		ErrorHandler: s.handleBroken,
@@ -62,10 +88,11 @@ func New(c Config) (*Server, error) {
 		WriteTimeout:       60 * time.Second,
 		IdleTimeout:        60 * time.Second,
 		ReadBufferSize:     maxHeaderBytes,
-		MaxRequestBodySize: maxBodyBytes,
-		Concurrency:        8192,
-		TCPKeepalive:       true,
-		CloseOnShutdown:    true,
+		MaxRequestBodySize: largest,
+		// Beyond this fasthttp answers plain text: the listener refuses before.
+		Concurrency:     2 * maxConnections,
+		TCPKeepalive:    true,
+		CloseOnShutdown: true,
 		// Uploads would otherwise be written to temporary files.
 		DisablePreParseMultipartForm: true,
 		NoDefaultServerHeader:        true,
@@ -75,11 +102,73 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
-// Serve answers on l until Shutdown, then returns nil.
-func (s *Server) Serve(l net.Listener) error { return s.http.Serve(l) }
+// Serve answers on l until Shutdown, then returns nil. It owns l and is called
+// once.
+func (s *Server) Serve(l net.Listener) error {
+	limited := &limitedListener{Listener: l, max: s.connections, open: s.http.GetOpenConnectionsCount}
+	s.mu.Lock()
+	s.listener = limited
+	ended := s.ended
+	s.mu.Unlock()
+	if ended {
+		return limited.Close()
+	}
+	return s.http.Serve(limited)
+}
 
-// Shutdown stops listening and waits for the accepted requests, until ctx ends.
-func (s *Server) Shutdown(ctx context.Context) error { return s.http.ShutdownWithContext(ctx) }
+// Shutdown stops listening and waits for the accepted requests, until ctx ends;
+// then it writes the rest of the access log. A Serve that begins later returns at
+// once.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.mu.Lock()
+	s.ended = true
+	var err error
+	if s.listener != nil {
+		// fasthttp closes only what its own Serve has come to know.
+		err = s.listener.Close()
+	}
+	s.mu.Unlock()
+	err = errors.Join(err, s.http.ShutdownWithContext(ctx))
+	s.access.close()
+	return err
+}
+
+// limitedListener answers connections beyond max itself, in the one shape of our
+// errors, and closes them: with a client that sends at the same time, the answer
+// may be lost with the connection.
+type limitedListener struct {
+	net.Listener
+	max  int
+	open func() int32
+
+	closing sync.Once
+	failed  error // of the first Close
+}
+
+// Close may be called more than once.
+func (l *limitedListener) Close() error {
+	l.closing.Do(func() { l.failed = l.Listener.Close() })
+	return l.failed
+}
+
+func (l *limitedListener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil || int(l.open()) < l.max {
+			return c, err
+		}
+		err = operation.ErrConnections
+		f := operation.FailureOf(err)
+		id := string(appendRequestID(nil))
+		body := operation.AppendFailure(nil, err, id)
+		// It fits the socket's buffer, so that it delays nobody behind it.
+		_ = c.SetWriteDeadline(time.Now().Add(time.Second))
+		_, _ = fmt.Fprintf(c, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nCache-Control: no-store\r\n"+
+			"X-Request-Id: %s\r\nRetry-After: %d\r\nConnection: close\r\n\r\n%s",
+			f.Status, http.StatusText(f.Status), len(body), id, f.RetryAfter, body)
+		_ = c.Close()
+	}
+}
 
 // handleBroken answers what fasthttp could not read as a request.
 func (s *Server) handleBroken(ctx *fasthttp.RequestCtx, err error) {

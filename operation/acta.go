@@ -14,7 +14,7 @@ import (
 
 // appendActa appends the canonical JSON of what happened: when it was answered,
 // which registro, under which id, and what only this installation knows of the
-// versions that were consulted. consulted has bit i for Sources[i] of ed.
+// versions that were consulted: no hash of the edition covers it. consulted has bit i for Sources[i] of ed.
 func appendActa(dst []byte, id ledger.VerificationID, now time.Time, registroHash []byte, consulted uint64, ed *snapshots.Edition) []byte {
 	dst = append(dst, `{"consultado":"`...)
 	dst = civil.AppendTimestamp(dst, now)
@@ -35,15 +35,20 @@ func appendActa(dst []byte, id ledger.VerificationID, now time.Time, registroHas
 		dst = canon.AppendString(dst, version.Downloaded)
 		dst = append(dst, `,"id":`...)
 		dst = strconv.AppendInt(dst, int64(version.ID), 10)
+		dst = append(dst, `,"obtenida_de":`...)
+		dst = canon.AppendString(dst, version.Obtained)
 		dst = append(dst, `,"publicada_en_reset":`...)
 		dst = canon.AppendString(dst, entry.PublishedReset)
 		dst = append(dst, `,"sha256":"`...)
 		dst = append(dst, version.SHA256...)
-		dst = append(dst, '"')
+		dst = append(dst, `","source":`...)
+		dst = canon.AppendString(dst, version.Source)
 		if version.Published != "" {
 			dst = append(dst, `,"ultima_modificacion_servidor":`...)
 			dst = canon.AppendString(dst, version.Published)
 		}
+		dst = append(dst, `,"url":`...)
+		dst = canon.AppendString(dst, version.URL)
 		dst = append(dst, '}')
 	}
 	return append(dst, "]}"...)
@@ -61,8 +66,9 @@ type acta struct {
 
 // actaVersion is one consulted version.
 type actaVersion struct {
-	id, sha256, published, downloaded []byte
-	modified                          []byte // nil when the server did not say
+	id, source, sha256, url, obtained, published, downloaded []byte
+
+	modified []byte // nil when the server did not say
 }
 
 // readActa takes apart what appendActa wrote. Being canonical, its members have
@@ -91,19 +97,21 @@ func nextVersion(list []byte) (v actaVersion, rest []byte, ok bool) {
 	c.skip(`{"descargada":`)
 	v.downloaded = c.text()
 	c.skip(`,"id":`)
-	end := bytes.IndexByte(c.rest, ',')
-	if end < 0 {
-		return v, nil, false
-	}
-	v.id, c.rest = c.rest[:end], c.rest[end:]
+	v.id = c.scalar()
+	c.skip(`,"obtenida_de":`)
+	v.obtained = c.text()
 	c.skip(`,"publicada_en_reset":`)
 	v.published = c.text()
 	c.skip(`,"sha256":`)
 	v.sha256 = c.text()
-	if bytes.HasPrefix(c.rest, []byte{','}) {
+	c.skip(`,"source":`)
+	v.source = c.text()
+	if c.at(`,"ultima_modificacion_servidor":`) {
 		c.skip(`,"ultima_modificacion_servidor":`)
 		v.modified = c.text()
 	}
+	c.skip(`,"url":`)
+	v.url = c.text()
 	c.skip(`}`)
 	if len(c.rest) > 0 {
 		c.skip(`,`)
@@ -117,8 +125,12 @@ type cursor struct {
 	ok   bool
 }
 
+func (c *cursor) at(literal string) bool {
+	return c.ok && len(c.rest) >= len(literal) && string(c.rest[:len(literal)]) == literal
+}
+
 func (c *cursor) skip(literal string) {
-	if !c.ok || len(c.rest) < len(literal) || string(c.rest[:len(literal)]) != literal {
+	if !c.at(literal) {
 		c.ok = false
 		return
 	}
@@ -131,16 +143,36 @@ func (c *cursor) text() []byte {
 		c.ok = false
 		return nil
 	}
-	for i := 1; i < len(c.rest); i++ {
-		switch c.rest[i] {
-		case '\\':
-			i++
-		case '"':
-			s := c.rest[:i+1]
-			c.rest = c.rest[i+1:]
+	for end := 1; ; end++ {
+		n := bytes.IndexByte(c.rest[end:], '"')
+		if n < 0 {
+			c.ok = false
+			return nil
+		}
+		end += n
+		escapes := end
+		for c.rest[escapes-1] == '\\' {
+			escapes--
+		}
+		if (end-escapes)%2 == 0 {
+			s := c.rest[:end+1]
+			c.rest = c.rest[end+1:]
 			return s
 		}
 	}
-	c.ok = false
-	return nil
+}
+
+// scalar reads a string, a number, true, false or null.
+func (c *cursor) scalar() []byte {
+	if c.at(`"`) {
+		return c.text()
+	}
+	n := bytes.IndexAny(c.rest, `,:"[]{}`)
+	if !c.ok || n <= 0 {
+		c.ok = false
+		return nil
+	}
+	s := c.rest[:n]
+	c.rest = c.rest[n:]
+	return s
 }

@@ -17,31 +17,33 @@ const EngineVersion = "1.0.0"
 // this program, or it was damaged.
 var ErrRecord = errors.New("operation: el registro guardado no se puede leer")
 
-// shaMember is how a version's hash stands in a result. In canonical JSON a
-// quote inside a string is always escaped, so that the marker behind '{' or ','
-// can only be a member: no name or text of a source can imitate it.
-const shaMember = `"sha256":`
+// Members of what a result says of a version. In canonical JSON a quote inside a
+// string is always escaped, so that a marker behind '{' or ',' can only be a
+// member: no name or text of a source can imitate it.
+const (
+	idMember  = `"id":`
+	shaMember = `"sha256":`
+)
 
 // AppendAnswer appends the answer that a record stands for. It depends on
-// nothing else, so an answer read again has the bytes it was given with.
+// nothing but Registro, Acta, Service and Sandbox, so an answer read again has
+// the bytes it was given with.
 //
 // The members of resultado are kept in their order. Behind the hash of each
 // version that the acta names stands what the acta knows of it: the registro
-// can be recomputed anywhere, moments of this installation cannot.
+// can be recomputed anywhere, from what the answer says of edition, day, engine
+// and question; what happened at this installation cannot.
 func AppendAnswer(dst []byte, r *ledger.Record) ([]byte, error) {
 	a, ok := readActa(r.Acta)
-	resultado, found := query.Resultado(r.Registro)
-	edition := cursor{r.Registro, true}
-	edition.skip(`{"edicion_sha256":`)
-	sha := edition.text()
-	if !ok || !found || !edition.ok || len(resultado) < 2 || resultado[0] != '{' {
+	parts, whole := query.Split(r.Registro)
+	if n := len(parts.Resultado); !ok || !whole || n < 2 || parts.Resultado[0] != '{' || parts.Resultado[n-1] != '}' {
 		return dst, ErrRecord
 	}
 	dst = append(dst, `{"verification_id":`...)
 	dst = append(dst, a.verificationID...)
 	dst = append(dst, `,"service":`...)
 	dst = canon.AppendString(dst, r.Service)
-	if members := resultado[1 : len(resultado)-1]; len(members) > 0 {
+	if members := parts.Resultado[1 : len(parts.Resultado)-1]; len(members) > 0 {
 		dst = append(dst, ',')
 		if dst, ok = appendSpliced(dst, members, a.versions); !ok {
 			return dst, ErrRecord
@@ -51,8 +53,10 @@ func AppendAnswer(dst []byte, r *ledger.Record) ([]byte, error) {
 	dst = append(dst, a.consultado...)
 	dst = append(dst, `,"engine_version":`...)
 	dst = append(dst, a.engineVersion...)
+	dst = append(dst, `,"motor":`...)
+	dst = append(dst, parts.Motor...)
 	dst = append(dst, `,"edicion_sha256":`...)
-	dst = append(dst, sha...)
+	dst = append(dst, parts.Edition...)
 	dst = append(dst, `,"registro_sha256":`...)
 	dst = append(dst, a.registroSHA256...)
 	if r.Sandbox {
@@ -61,36 +65,42 @@ func AppendAnswer(dst []byte, r *ledger.Record) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-// appendSpliced copies the members of a result and completes each version.
+// appendSpliced copies the members of a result and completes each version: the
+// value of sha256 in an object whose id, before it, is the version's source.
 func appendSpliced(dst, members, versions []byte) ([]byte, bool) {
-	from := 0
-	for i := 0; ; {
-		at := bytes.Index(members[i:], []byte(shaMember))
+	from := 0 // of what is not copied yet
+	for next := 0; ; {
+		at := indexMember(members[next:], shaMember)
 		if at < 0 {
 			return append(dst, members[from:]...), true
 		}
-		at += i
-		i = at + len(shaMember)
-		if at > 0 && members[at-1] != '{' && members[at-1] != ',' {
-			continue
-		}
-		value := cursor{members[i:], true}
+		at += next
+		value := cursor{members[at+len(shaMember):], true}
 		sha := value.text()
+		next = len(members) - len(value.rest)
 		if !value.ok {
+			next = at + len(shaMember)
 			continue // not a string
 		}
-		i += len(sha)
-		v, found, ok := findVersion(versions, sha)
+		id := idBefore(members[from:at])
+		if id == nil {
+			continue
+		}
+		v, found, ok := findVersion(versions, id, sha)
 		if !ok {
 			return dst, false
 		}
 		if !found {
 			continue
 		}
-		dst = append(dst, members[from:i]...)
-		from = i
+		dst = append(dst, members[from:next]...)
+		from = next
 		dst = append(dst, `,"source_version_id":`...)
 		dst = append(dst, v.id...)
+		dst = append(dst, `,"url":`...)
+		dst = append(dst, v.url...)
+		dst = append(dst, `,"obtenida_de":`...)
+		dst = append(dst, v.obtained...)
 		dst = append(dst, `,"publicada_en_reset":`...)
 		dst = append(dst, v.published...)
 		dst = append(dst, `,"descargada":`...)
@@ -104,12 +114,52 @@ func appendSpliced(dst, members, versions []byte) ([]byte, bool) {
 	}
 }
 
-// findVersion returns the version of the acta with a hash, a quoted JSON text.
-// Of two sources that published the very same bytes the first one is named.
-func findVersion(versions, sha []byte) (v actaVersion, found, ok bool) {
+// indexMember returns the place of the first member with a name, -1 if there is
+// none.
+func indexMember(text []byte, name string) int {
+	for i := 0; ; {
+		at := bytes.Index(text[i:], []byte(name))
+		if at < 0 {
+			return -1
+		}
+		at += i
+		if at == 0 || text[at-1] == '{' || text[at-1] == ',' {
+			return at
+		}
+		i = at + len(name)
+	}
+}
+
+// idBefore returns the value of the member id of the object that text breaks off
+// in, nil when it has none. Between the two stand scalars only.
+func idBefore(text []byte) []byte {
+	at := bytes.LastIndex(text, []byte(idMember))
+	for at > 0 && text[at-1] != '{' && text[at-1] != ',' {
+		at = bytes.LastIndex(text[:at], []byte(idMember))
+	}
+	if at < 0 {
+		return nil
+	}
+	c := cursor{text[at+len(idMember):], true}
+	id := c.text()
+	for c.ok && len(c.rest) > 1 {
+		c.skip(`,`)
+		c.text()
+		c.skip(`:`)
+		c.scalar()
+	}
+	if !c.at(`,`) {
+		return nil
+	}
+	return id
+}
+
+// findVersion returns the version of the acta with a source and a hash, both
+// quoted JSON texts.
+func findVersion(versions, source, sha []byte) (v actaVersion, found, ok bool) {
 	for ok = true; len(versions) > 0; {
 		v, versions, ok = nextVersion(versions)
-		if !ok || bytes.Equal(v.sha256, sha) {
+		if !ok || bytes.Equal(v.source, source) && bytes.Equal(v.sha256, sha) {
 			return v, ok, ok
 		}
 	}

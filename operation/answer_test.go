@@ -18,24 +18,27 @@ const (
 	shaReg = "abababababababababababababababababababababababababababababababab"
 )
 
-// sample is a record whose resultado is given. Its acta names version 7 with
-// sha1st, and version 9 with sha2nd, whose server told no date.
+// sample is a record whose resultado is given. Its acta names version 7 of s1 and
+// 11 of s3, both with sha1st, and version 9 of s2 with sha2nd. Only the server of
+// 7 told a date.
 func sample(resultado string) *ledger.Record {
 	return &ledger.Record{
 		Service: "COMPANY",
 		Registro: []byte(`{"edicion_sha256":"` + shaEd + `","entrada":{"rfc":"A\"resultado\":B"},"fecha":"2026-11-20",` +
 			`"motor":"COMPANY/1","observado":null,"resultado":` + resultado + `}`),
 		Acta: []byte(`{"consultado":"2026-11-20T10:15:00-06:00","engine_version":"0.9.0","registro_sha256":"` + shaReg + `","verification_id":"COM-20261120-0000beef",` +
-			`"versiones":[{"descargada":"D1","id":7,"publicada_en_reset":"P1","sha256":"` + sha1st + `","ultima_modificacion_servidor":"M1"},` +
-			`{"descargada":"D2","id":9,"publicada_en_reset":"P2","sha256":"` + sha2nd + `"}]}`),
+			`"versiones":[{"descargada":"D1","id":7,"obtenida_de":"O1","publicada_en_reset":"P1","sha256":"` + sha1st + `","source":"s1","ultima_modificacion_servidor":"M1","url":"U1"},` +
+			`{"descargada":"D2","id":9,"obtenida_de":"O2","publicada_en_reset":"P2","sha256":"` + sha2nd + `","source":"s2","url":"U2"},` +
+			`{"descargada":"D3","id":11,"obtenida_de":"O3","publicada_en_reset":"P3","sha256":"` + sha1st + `","source":"s3","url":"U3"}]}`),
 	}
 }
 
 const (
 	head = `{"verification_id":"COM-20261120-0000beef","service":"COMPANY",`
-	tail = `,"consultado":"2026-11-20T10:15:00-06:00","engine_version":"0.9.0","edicion_sha256":"` + shaEd + `","registro_sha256":"` + shaReg + `"`
-	of7  = `,"source_version_id":7,"publicada_en_reset":"P1","descargada":"D1","ultima_modificacion_servidor":"M1"`
-	of9  = `,"source_version_id":9,"publicada_en_reset":"P2","descargada":"D2","ultima_modificacion_servidor":null`
+	tail = `,"consultado":"2026-11-20T10:15:00-06:00","engine_version":"0.9.0","motor":"COMPANY/1","edicion_sha256":"` + shaEd + `","registro_sha256":"` + shaReg + `"`
+	of7  = `,"source_version_id":7,"url":"U1","obtenida_de":"O1","publicada_en_reset":"P1","descargada":"D1","ultima_modificacion_servidor":"M1"`
+	of9  = `,"source_version_id":9,"url":"U2","obtenida_de":"O2","publicada_en_reset":"P2","descargada":"D2","ultima_modificacion_servidor":null`
+	of11 = `,"source_version_id":11,"url":"U3","obtenida_de":"O3","publicada_en_reset":"P3","descargada":"D3","ultima_modificacion_servidor":null`
 )
 
 func TestAnswer(t *testing.T) {
@@ -52,11 +55,28 @@ func TestAnswer(t *testing.T) {
 	f(`{"rfc":"X"}`, head+`"rfc":"X"`+tail+`}`)
 	f(`{}`, strings.TrimSuffix(head, ",")+tail+`}`)
 	// Each version is completed wherever it stands, as often as it stands.
-	f(`{"sha256":"`+sha1st+`","z":[{"id":"a","sha256":"`+sha2nd+`","url":"u"},{"sha256":"`+sha1st+`"}]}`,
-		head+`"sha256":"`+sha1st+`"`+of7+`,"z":[{"id":"a","sha256":"`+sha2nd+`"`+of9+`,"url":"u"},{"sha256":"`+sha1st+`"`+of7+`}]`+tail+`}`)
-	// A hash of something that was not consulted is left alone.
-	f(`{"a":{"sha256":"`+shaEd+`"},"b_sha256":"`+sha1st+`"}`, head+`"a":{"sha256":"`+shaEd+`"},"b_sha256":"`+sha1st+`"`+tail+`}`)
-	f(`{"a":{"sha256":null},"b":{"sha256":"`+sha1st+`"}}`, head+`"a":{"sha256":null},"b":{"sha256":"`+sha1st+`"`+of7+`}`+tail+`}`)
+	f(`{"id":"s1","sha256":"`+sha1st+`","z":[{"id":"s2","n":3,"sha256":"`+sha2nd+`","x":"u"},{"corte":null,"id":"s1","sha256":"`+sha1st+`"}]}`,
+		head+`"id":"s1","sha256":"`+sha1st+`"`+of7+`,"z":[{"id":"s2","n":3,"sha256":"`+sha2nd+`"`+of9+`,"x":"u"},{"corte":null,"id":"s1","sha256":"`+sha1st+`"`+of7+`}]`+tail+`}`)
+	// Two lists of the same bytes each get their own version.
+	f(`{"l":[{"id":"s1","sha256":"`+sha1st+`"},{"id":"s3","sha256":"`+sha1st+`"}]}`,
+		head+`"l":[{"id":"s1","sha256":"`+sha1st+`"`+of7+`},{"id":"s3","sha256":"`+sha1st+`"`+of11+`}]`+tail+`}`)
+	alone := func(members string) {
+		t.Helper()
+		f(`{`+members+`}`, head+members+tail+`}`)
+	}
+	// A hash of something that was not consulted is left alone, and one whose
+	// source stands in another object.
+	alone(`"a":{"id":"s1","sha256":"` + shaEd + `"},"b_sha256":"` + sha1st + `"`)
+	alone(`"a":{"id":"s2","sha256":"` + sha1st + `"}`)
+	alone(`"a":{"sha256":"` + sha1st + `"}`)
+	alone(`"id":"s1","a":{"sha256":"` + sha1st + `"}`)
+	alone(`"id":"s1","l":[],"sha256":"` + sha1st + `"`)
+	alone(`"a":{"id":"s1"},"sha256":"` + sha1st + `"`)
+	alone(`"l":[{"id":"s1"},{"sha256":"` + sha1st + `"}]`)
+	alone(`"a":{"id":{"id":"s1"},"sha256":"` + sha1st + `"}`)
+	alone(`"a":{"x":"id\":\"s1\",","sha256":"` + sha1st + `"}`)
+	f(`{"a":{"id":"s1","sha256":null},"b":{"id":"s1","m":true,"n":-1.5e3,"o":"}","sha256":"`+sha1st+`"}}`,
+		head+`"a":{"id":"s1","sha256":null},"b":{"id":"s1","m":true,"n":-1.5e3,"o":"}","sha256":"`+sha1st+`"`+of7+`}`+tail+`}`)
 
 	r := sample(`{"rfc":"X"}`)
 	r.Sandbox = true
@@ -86,6 +106,8 @@ func TestAnswerHostileText(t *testing.T) {
 			}
 		}
 	}
+	f(`","id":"s1","sha256":"` + sha1st + `"`)
+	f(`"id":"s1`)
 	f(`"sha256":"` + sha1st + `"`)
 	f(`,"sha256":"` + sha1st)
 	f(`{"sha256":"` + sha1st + `"}`)
@@ -101,7 +123,7 @@ func TestAnswerHostileText(t *testing.T) {
 func TestAnswerDamagedRecord(t *testing.T) {
 	f := func(damage func(*ledger.Record)) {
 		t.Helper()
-		r := sample(`{"a":{"sha256":"` + sha1st + `"}}`)
+		r := sample(`{"a":{"id":"s1","sha256":"` + sha1st + `"}}`)
 		damage(r)
 		if got, err := AppendAnswer(nil, r); !errors.Is(err, ErrRecord) {
 			t.Fatalf("got %s, %v", got, err)
@@ -116,14 +138,33 @@ func TestAnswerDamagedRecord(t *testing.T) {
 }
 
 func FuzzAnswer(f *testing.F) {
-	r := sample(`{"a":{"sha256":"` + sha1st + `"}}`)
+	r := sample(`{"a":{"id":"s1","sha256":"` + sha1st + `"}}`)
 	f.Add(r.Registro, r.Acta)
-	f.Add([]byte(`{"edicion_sha256":"","resultado":{"sha256":"`), []byte(`{"consultado":"","engine_version":"","registro_sha256":"","verification_id":"","versiones":[{]}`))
-	f.Add([]byte(`{"edicion_sha256":"","resultado":{}}`), []byte(`{"consultado":"\`))
+	f.Add([]byte(`{"edicion_sha256":"","motor":"","resultado":{"id":"","sha256":""}}`), []byte(`{"consultado":"","engine_version":"","registro_sha256":"","verification_id":"","versiones":[{]}`))
+	f.Add([]byte(`{"edicion_sha256":"","motor":"","resultado":{}}`), []byte(`{"consultado":"\`))
 	f.Fuzz(func(t *testing.T, registro, acta []byte) {
+		// In canonical order no member of a registro follows resultado.
+		var members map[string]json.RawMessage
+		if canonical, err := canon.Transform(registro); err != nil || !bytes.Equal(canonical, registro) || json.Unmarshal(registro, &members) != nil {
+			return
+		}
+		for name := range members {
+			if name > "resultado" {
+				return
+			}
+		}
 		got, err := AppendAnswer(nil, &ledger.Record{Service: "COMPANY", Registro: registro, Acta: acta})
-		if err == nil && json.Valid(registro) && json.Valid(acta) && !json.Valid(got) {
+		if err == nil && json.Valid(acta) && !json.Valid(got) {
 			t.Fatalf("not JSON: %s", got)
 		}
 	})
+}
+
+func BenchmarkAppendAnswer(b *testing.B) {
+	r := sample(`{"advertencia":"` + strings.Repeat("Hechos publicados, ", 20) + `","l":[{"id":"s1","n":1,"sha256":"` + sha1st + `"}],"` + strings.Repeat(`a":"b","`, 100) + `z":1}`)
+	b.ReportAllocs()
+	var dst []byte
+	for b.Loop() {
+		dst, _ = AppendAnswer(dst[:0], r)
+	}
 }

@@ -18,10 +18,14 @@ var (
 	ErrRoute    = errors.New("operation: la ruta no existe")
 	ErrMethod   = errors.New("operation: método no permitido")
 	ErrEncoding = errors.New("operation: Content-Encoding no admitido")
-	ErrTooLarge = errors.New("operation: cuerpo demasiado grande")
-	ErrHeaders  = errors.New("operation: encabezados demasiado grandes")
-	ErrSlow     = errors.New("operation: la petición no llegó completa a tiempo")
-	ErrRequest  = errors.New("operation: petición HTTP mal formada")
+	// ErrMediaType says that a body is not declared as JSON.
+	ErrMediaType = errors.New("operation: Content-Type no admitido")
+	ErrTooLarge  = errors.New("operation: cuerpo demasiado grande")
+	ErrHeaders   = errors.New("operation: encabezados demasiado grandes")
+	ErrSlow      = errors.New("operation: la petición no llegó completa a tiempo")
+	ErrRequest   = errors.New("operation: petición HTTP mal formada")
+	// ErrConnections refuses a connection, before anything of it was read.
+	ErrConnections = errors.New("operation: demasiadas conexiones simultáneas")
 	// ErrNoRecord is the one answer for a verification that does not exist and
 	// for one of another organization.
 	ErrNoRecord = errors.New("operation: la verificación no existe")
@@ -56,6 +60,9 @@ var failures = []struct {
 	{is(ErrEncoding), Failure{415, "CODIFICACION_NO_ADMITIDA", "Codificación no admitida",
 		"No se aceptan cuerpos comprimidos (Content-Encoding).",
 		"Envíe el cuerpo sin comprimir y sin el encabezado Content-Encoding.", 0}},
+	{is(ErrMediaType), Failure{415, "TIPO_NO_ADMITIDO", "Content-Type ausente o no admitido",
+		"Esta operación lee un cuerpo JSON y el encabezado Content-Type no lo declara.",
+		"Envíe Content-Type: application/json, con el cuerpo en UTF-8.", 0}},
 	{is(ErrTooLarge), Failure{413, "CUERPO_DEMASIADO_GRANDE", "El cuerpo excede el tamaño permitido",
 		"El cuerpo de la petición excede el tamaño permitido para esta operación.",
 		"Envíe menos datos por petición.", 0}},
@@ -68,16 +75,19 @@ var failures = []struct {
 	{is(ErrRequest), Failure{400, "PETICION_INVALIDA", "Petición HTTP mal formada",
 		"La petición no cumple el protocolo HTTP.",
 		"Use un cliente HTTP estándar; no combine Content-Length con Transfer-Encoding.", 0}},
+	{as[*JSONError], Failure{400, "JSON_INVALIDO", "El cuerpo no es JSON válido",
+		"El cuerpo dice ser JSON y no lo es, o se puede leer de más de una forma.",
+		"Envíe un solo valor JSON (RFC 8259) en UTF-8, sin nombres repetidos y con 16 niveles a lo más.", 0}},
 	{as[*InvalidError], Failure{422, "INPUT_INVALID", "Entrada no válida", "",
 		"Corrija los campos que indica detail y repita la petición.", 0}},
 	{as[*ledger.FundsError], Failure{402, "SALDO_INSUFICIENTE", "Sin usos ni saldo",
-		"No quedan usos individuales ni saldo de paquete suficiente. La consulta no se entregó ni se cobró.",
+		"No quedan usos individuales ni saldo de paquete suficiente. La consulta no se ejecutó ni se cobró.",
 		"Abone saldo por una de las dos formas de opciones_de_compra y repita la petición.", 0}},
 	{is(ErrNoRecord), Failure{404, "VERIFICACION_NO_ENCONTRADA", "La verificación no existe",
 		"No hay ninguna verificación con ese identificador en su organización.",
 		"Revise verification_id y que la llave sea de la organización y del modo (live o test) que la generó.", 0}},
-	{is(ledger.ErrBusy), Failure{503, "SOBRECARGA", "El servicio está saturado",
-		"Hay demasiadas operaciones en espera. Esta no se ejecutó.",
+	{anyOf(ledger.ErrBusy, ErrConnections), Failure{503, "SOBRECARGA", "El servicio está saturado",
+		"Hay demasiadas conexiones u operaciones en espera. Esta no se ejecutó.",
 		"Repita la petición después de los segundos que indica Retry-After.", 1}},
 	{anyOf(ledger.ErrClosed, store.ErrClosed), Failure{503, "EN_CIERRE", "El servicio se está reiniciando",
 		"El servicio está terminando y ya no acepta operaciones. Esta no se ejecutó.",
@@ -180,9 +190,12 @@ func appendFailure(dst []byte, f Failure, err error, requestID string) []byte {
 	body := failureBody{
 		Detail: f.Detail, Code: f.Code, Title: f.Title, Status: f.Status, RequestID: requestID, Help: f.Help,
 	}
+	var broken *JSONError
 	var invalid *InvalidError
 	var funds *ledger.FundsError
 	switch {
+	case errors.As(err, &broken):
+		body.Detail = broken.Reason.Error()
 	case errors.As(err, &invalid):
 		body.Detail = invalid.Items
 	case errors.As(err, &funds):

@@ -25,12 +25,15 @@ func TestFailureOf(t *testing.T) {
 	f(ErrMethod, 405, "METODO_NO_PERMITIDO")
 	f(accounts.ErrUnauthorized, 401, "NO_AUTORIZADO")
 	f(ErrEncoding, 415, "CODIFICACION_NO_ADMITIDA")
+	f(ErrMediaType, 415, "TIPO_NO_ADMITIDO")
+	f(&JSONError{errors.New("x")}, 400, "JSON_INVALIDO")
 	f(ErrTooLarge, 413, "CUERPO_DEMASIADO_GRANDE")
 	f(ErrRequest, 400, "PETICION_INVALIDA")
 	f(&InvalidError{}, 422, "INPUT_INVALID")
 	f(&ledger.FundsError{}, 402, "SALDO_INSUFICIENTE")
 	f(ErrNoRecord, 404, "VERIFICACION_NO_ENCONTRADA")
 	f(ledger.ErrBusy, 503, "SOBRECARGA")
+	f(ErrConnections, 503, "SOBRECARGA")
 	f(ledger.ErrClosed, 503, "EN_CIERRE")
 	f(ledger.ErrExhausted, 503, "IDENTIFICADORES_AGOTADOS")
 	f(&snapshots.CorruptError{}, 503, "FUENTE_DANADA")
@@ -69,13 +72,13 @@ func TestAppendFailure(t *testing.T) {
 	f(ErrRoute, `{"detail":"No hay ninguna operación en esta ruta.","codigo":"RUTA_NO_ENCONTRADA","title":"La ruta no existe",`+
 		`"status":404,"request_id":"req_1","ayuda":"Revise la ruta, sin diagonal final; la lista completa está en /openapi.json."}`)
 	f(&ledger.FundsError{Service: "COMPANY", Price: 1200, Balance: 50},
-		`{"detail":{"error":"No quedan usos individuales ni saldo de paquete suficiente. La consulta no se entregó ni se cobró.",`+
+		`{"detail":{"error":"No quedan usos individuales ni saldo de paquete suficiente. La consulta no se ejecutó ni se cobró.",`+
 			`"servicio":"COMPANY","saldo":"0.50","precio_individual":"14.00"},"codigo":"SALDO_INSUFICIENTE","title":"Sin usos ni saldo",`+
 			`"status":402,"request_id":"req_1","ayuda":"Abone saldo por una de las dos formas de opciones_de_compra y repita la petición.",`+
 			`"opciones_de_compra":[{"forma":"paquete","precio":"12.00","minimo":"500.00","multiplo":"100.00",`+
 			`"nota":"Saldo general: paga cualquier servicio a precio de paquete."},{"forma":"individual","servicio":"COMPANY","precio":"14.00",`+
 			`"nota":"Usos exclusivos de este servicio; no se transfieren ni se convierten."}]}`)
-	f(&InvalidError{Items: []Item{{Loc: []string{"query", "limite"}, Msg: "m", Type: "less_than_equal", Input: "501", Ctx: map[string]any{"le": 500}}}},
+	f(&InvalidError{Items: []Item{{Loc: []any{"query", "limite"}, Msg: "m", Type: "less_than_equal", Input: "501", Ctx: map[string]any{"le": 500}}}},
 		`{"detail":[{"loc":["query","limite"],"msg":"m","type":"less_than_equal","input":"501","ctx":{"le":500}}],"codigo":"INPUT_INVALID",`+
 			`"title":"Entrada no válida","status":422,"request_id":"req_1","ayuda":"Corrija los campos que indica detail y repita la petición."}`)
 }

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"unicode/utf8"
 
@@ -23,6 +24,10 @@ type Request struct {
 	// Faults are parts of the request that the transport could not decode. They
 	// are reported with the others, once the caller is known to be let in.
 	Faults []Item
+
+	Encoded     bool   // Content-Encoding was sent
+	ContentType []byte // as sent
+	Body        []byte
 	// Refusal is the transport's reason not to read the body, nil when it did.
 	Refusal error
 }
@@ -36,7 +41,7 @@ type Arg struct {
 
 // Item is one reason of a 422 answer.
 type Item struct {
-	Loc   []string       `json:"loc"` // where it stands: "path", "query" …, then names
+	Loc   []any          `json:"loc"` // where it stands: "path", "query" or "body", then names and positions
 	Msg   string         `json:"msg"` // Spanish: what was expected and what to do
 	Type  string         `json:"type"`
 	Input any            `json:"input,omitempty"`
@@ -54,15 +59,17 @@ func (e *InvalidError) Error() string {
 	return "operation: entrada no válida: " + e.Items[0].Msg
 }
 
-// Input holds the values of an operation's parameters.
+// Input holds the values of an operation's parameters and body.
 type Input struct {
 	params []Param
 	values []any
+	body   map[string]any
 }
 
-// Get returns the value of a declared parameter that is present or has a
-// default; ok is false otherwise. T is what its Parse returns, or bool, int or
-// string by its schema.
+// Get returns the value of a declared parameter, or member of the body, that is
+// present or has a default; ok is false otherwise. T is what a parameter's Parse
+// returns, or by its schema bool, int, string, json.Number (number: the digits as
+// sent), []any or map[string]any.
 func Get[T any](in Input, name string) (value T, ok bool) {
 	for i := range in.params {
 		if in.params[i].Name == name {
@@ -70,16 +77,24 @@ func Get[T any](in Input, name string) (value T, ok bool) {
 			return value, ok
 		}
 	}
-	return value, false
+	value, ok = in.body[name].(T)
+	return value, ok
 }
 
-// decode reads every parameter. It returns the names of parameters that the
-// operation does not know: they change nothing and are reported to the caller,
-// who may have mistyped one.
+// decode reads every parameter and the body. It returns the names of parameters
+// and members that the operation does not know: they change nothing and are
+// reported to the caller, who may have mistyped one.
 func (op *Operation) decode(r *Request) (Input, []string, error) {
 	in := Input{params: op.Params, values: make([]any, len(op.Params))}
 	items := slices.Clone(r.Faults)
 	var unknown []string
+	if op.Body != nil {
+		c, err := op.Body.read(r.Body)
+		if err != nil {
+			return in, nil, err
+		}
+		in.body, items, unknown = c.value, append(items, c.items...), c.unknown
+	}
 	seen := uint64(0)
 	for _, a := range r.Args {
 		i := slices.IndexFunc(op.Params, func(p Param) bool { return p.In == a.In && p.Name == a.Name })
@@ -89,10 +104,7 @@ func (op *Operation) decode(r *Request) (Input, []string, error) {
 		}
 		p := &op.Params[i]
 		if seen&(1<<i) != 0 {
-			items = append(items, Item{
-				Loc: []string{string(p.In), p.Name}, Type: "value_error",
-				Msg: "«" + p.Name + "» aparece más de una vez; envíelo una sola vez",
-			})
+			items = append(items, *p.place().item("value_error", "«"+p.Name+"» aparece más de una vez; envíelo una sola vez", nil, nil))
 			continue
 		}
 		seen |= 1 << i
@@ -114,6 +126,10 @@ func (op *Operation) decode(r *Request) (Input, []string, error) {
 	return in, unknown, nil
 }
 
+func (p *Param) place() place {
+	return place{loc: []any{string(p.In), p.Name}, name: p.Name, description: p.Description}
+}
+
 func (p *Param) read(text string) (any, *Item) {
 	if p.Parse != nil {
 		v, err := p.Parse(text)
@@ -122,9 +138,9 @@ func (p *Param) read(text string) (any, *Item) {
 		}
 		var problem *checks.Problem
 		if errors.As(err, &problem) {
-			return nil, p.item(problem.Type, problem.Rule, text, nil)
+			return nil, p.place().item(problem.Type, problem.Rule, text, nil)
 		}
-		return nil, p.item("value_error", err.Error(), text, nil)
+		return nil, p.place().item("value_error", err.Error(), text, nil)
 	}
 	switch p.Schema.Type {
 	case "boolean":
@@ -134,50 +150,68 @@ func (p *Param) read(text string) (any, *Item) {
 		case "false", "0":
 			return false, nil
 		}
-		return nil, p.item("bool_parsing", "«"+p.Name+"» debe ser true o false", text, nil)
+		return nil, p.place().item("bool_parsing", "«"+p.Name+"» debe ser true o false", text, nil)
 	case "integer":
 		n, err := strconv.Atoi(text)
 		if err != nil {
-			return nil, p.item("int_parsing", "«"+p.Name+"» debe ser un número entero", text, nil)
+			return nil, p.place().item("int_parsing", "«"+p.Name+"» debe ser un número entero", text, nil)
 		}
-		return n, p.limits(n, text)
+		return n, p.place().limits(p.Schema, float64(n), text)
 	default:
-		return text, p.textLimits(text)
+		return text, p.place().textLimits(p.Schema, text)
 	}
 }
 
-func (p *Param) limits(n int, text string) *Item {
-	if low := p.Schema.Minimum; low != nil && float64(n) < *low {
-		return p.item("greater_than_equal", "«"+p.Name+"» debe ser al menos "+number(*low), text, map[string]any{"ge": *low})
-	}
-	if high := p.Schema.Maximum; high != nil && float64(n) > *high {
-		return p.item("less_than_equal", "«"+p.Name+"» debe ser a lo más "+number(*high), text, map[string]any{"le": *high})
+// place is where a value stands in a request.
+type place struct {
+	loc               []any
+	name, description string
+	secret            bool // the value is not echoed
+}
+
+func (at place) limits(s *jsonschema.Schema, n float64, text string) *Item {
+	switch {
+	case s.Minimum != nil && n < *s.Minimum:
+		return at.item("greater_than_equal", "«"+at.name+"» debe ser al menos "+number(*s.Minimum), text, map[string]any{"ge": *s.Minimum})
+	case s.ExclusiveMinimum != nil && n <= *s.ExclusiveMinimum:
+		return at.item("greater_than", "«"+at.name+"» debe ser mayor que "+number(*s.ExclusiveMinimum), text, map[string]any{"gt": *s.ExclusiveMinimum})
+	case s.Maximum != nil && n > *s.Maximum:
+		return at.item("less_than_equal", "«"+at.name+"» debe ser a lo más "+number(*s.Maximum), text, map[string]any{"le": *s.Maximum})
 	}
 	return nil
 }
 
-func (p *Param) textLimits(text string) *Item {
+func (at place) textLimits(s *jsonschema.Schema, text string) *Item {
 	n := utf8.RuneCountInString(text)
-	if low := p.Schema.MinLength; low != nil && n < *low {
-		return p.item("string_too_short", "«"+p.Name+"» debe tener al menos "+strconv.Itoa(*low)+" caracteres", text, map[string]any{"min_length": *low})
-	}
-	if high := p.Schema.MaxLength; high != nil && n > *high {
-		return p.item("string_too_long", "«"+p.Name+"» debe tener a lo más "+strconv.Itoa(*high)+" caracteres", text, map[string]any{"max_length": *high})
-	}
-	if p.Schema.Pattern != "" && !pattern(p.Schema).MatchString(text) {
-		return p.item("string_pattern_mismatch", "«"+p.Name+"» no tiene la forma esperada: "+p.Description, text, map[string]any{"pattern": p.Schema.Pattern})
+	switch {
+	case s.Enum != nil && !slices.Contains(s.Enum, any(text)):
+		words := make([]string, len(s.Enum))
+		for i, w := range s.Enum {
+			words[i], _ = w.(string)
+		}
+		expected := strings.Join(words, ", ")
+		return at.item("enum", "«"+at.name+"» debe ser uno de: "+expected, text, map[string]any{"expected": expected})
+	case s.MinLength != nil && n < *s.MinLength:
+		return at.item("string_too_short", "«"+at.name+"» debe tener al menos "+strconv.Itoa(*s.MinLength)+" caracteres", text, map[string]any{"min_length": *s.MinLength})
+	case s.MaxLength != nil && n > *s.MaxLength:
+		return at.item("string_too_long", "«"+at.name+"» debe tener a lo más "+strconv.Itoa(*s.MaxLength)+" caracteres", text, map[string]any{"max_length": *s.MaxLength})
+	case s.Pattern != "" && !pattern(s).MatchString(text):
+		return at.item("string_pattern_mismatch", "«"+at.name+"» no tiene la forma esperada: "+at.description, text, map[string]any{"pattern": s.Pattern})
 	}
 	return nil
 }
 
-// item describes what is wrong with p. The input is echoed only up to what a
+// item describes what is wrong at a place. The input is echoed only up to what a
 // person needs to recognise it.
-func (p *Param) item(kind, msg, text string, ctx map[string]any) *Item {
+func (at place) item(kind, msg string, input any, ctx map[string]any) *Item {
 	const echoed = 64
-	if runes := []rune(text); len(runes) > echoed {
-		text = string(runes[:echoed]) + "…"
+	if text, ok := input.(string); ok && utf8.RuneCountInString(text) > echoed {
+		input = string([]rune(text)[:echoed]) + "…"
 	}
-	return &Item{Loc: []string{string(p.In), p.Name}, Msg: msg, Type: kind, Input: text, Ctx: ctx}
+	if at.secret {
+		input = nil
+	}
+	return &Item{Loc: at.loc, Msg: msg, Type: kind, Input: input, Ctx: ctx}
 }
 
 func number(f float64) string {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"go.yaml.in/yaml/v3"
 
 	"cotejo/ledger"
@@ -53,7 +54,12 @@ func marshalPlain(v any) ([]byte, error) {
 const apiDescription = `Respuestas deterministas a partir de fuentes oficiales versionadas: la misma entrada y la misma
 versión de la fuente dan siempre el mismo resultado. Cada respuesta nombra la fuente, el SHA-256 de la versión consultada y sus fechas.
 
-Que algo no aparezca en una lista no es una aprobación. Una fuente que no se pudo consultar no equivale a «no aparece».`
+Que algo no aparezca en una lista no es una aprobación. Una fuente que no se pudo consultar no equivale a «no aparece».
+
+Cada verificación se puede volver a calcular a partir de edicion_sha256, motor, la entrada y el día civil (Ciudad de México) de
+consultado; registro_sha256 es el hash de lo que ese cálculo da.
+
+Las consultas GET gratuitas admiten también HEAD; las que se cobran no (405), porque se pagaría por una respuesta que no se recibe.`
 
 // OpenAPI returns the OpenAPI 3.1 document of the table as JSON. The same table
 // gives the same bytes.
@@ -148,6 +154,13 @@ func (op *Operation) describe() object {
 			params[i] = op.Params[i].describe()
 		}
 		o = append(o, member{"parameters", params})
+	}
+	if op.Body != nil {
+		o = append(o, member{"requestBody", object{
+			{"required", true},
+			{"description", "JSON en UTF-8, " + strconv.Itoa(op.Body.MaxBytes) + " bytes a lo más. Los campos que no se declaran se ignoran y se informan en X-Advertencias."},
+			{"content", object{{"application/json", object{{"schema", op.Body.Schema}}}}},
+		}})
 	}
 	responses := object{{"200", op.okResponse()}}
 	for _, status := range op.Statuses() {
@@ -250,7 +263,7 @@ func headerComponents() object {
 	var o object
 	for _, h := range []struct{ name, description, pattern string }{
 		{"X-Request-Id", "Identifica la petición en el registro de accesos; se acepta el del cliente.", `^[A-Za-z0-9_-]{8,64}$`},
-		{"X-Advertencias", "Parámetros de la consulta que no existen y se ignoraron.", ``},
+		{"X-Advertencias", "Parámetros de la consulta y campos del cuerpo que no existen y se ignoraron.", ``},
 		{"X-Costo", "Pesos cobrados por esta respuesta, IVA incluido.", `^[0-9]+\.[0-9]{2}$`},
 		{"X-Saldo", "Pesos de paquete que quedan.", `^[0-9]+\.[0-9]{2}$`},
 		{"Retry-After", "Segundos que conviene esperar antes de repetir.", `^[0-9]+$`},
@@ -305,7 +318,7 @@ func (f *Failure) example() json.RawMessage {
 	switch f.Code {
 	case "INPUT_INVALID":
 		err = &InvalidError{Items: []Item{{
-			Loc: []string{"path", "rfc"}, Type: "string_too_short", Input: "EFO01010",
+			Loc: []any{"path", "rfc"}, Type: "string_too_short", Input: "EFO01010",
 			Msg: "Un RFC tiene 12 caracteres (persona moral) o 13 (persona física)",
 		}}}
 	case "SALDO_INSUFICIENTE":
@@ -347,7 +360,7 @@ func errorSchemas() object {
 		F("loc", List(loc, "Dónde está: path, query o body, y después nombres o posiciones.")),
 		F("msg", Text("Qué se esperaba y qué hacer.")),
 		F("type", Text("Código de validación.")),
-		Maybe("input", Text("Lo recibido, abreviado.")),
+		Maybe("input", &jsonschema.Schema{Description: "Lo recibido, abreviado."}),
 		Maybe("ctx", MapOf(nil, "Límites que se excedieron.")),
 	)
 	option := Object(

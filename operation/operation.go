@@ -48,6 +48,7 @@ type Operation struct {
 	Prefix      string // of its verification ids, with Ask only
 	Auth        Auth
 	Params      []Param
+	Body        *Body              // nil: a body is not read
 	Output      *jsonschema.Schema // of a 200 answer; its Title names it in the OpenAPI document
 	Errors      []string           // codes of the error table, beyond those that follow from the rest
 	Examples    []Example
@@ -111,7 +112,7 @@ type Response struct {
 	Charged   bool               // Cost and Balance are known
 	Cost      int64              // centavos debited
 	Balance   int64              // centavos left
-	Unknown   []string           // query parameters that the operation does not know
+	Unknown   []string           // query parameters and members of the body that the operation does not know
 }
 
 // Table is the list of everything the service can do.
@@ -214,6 +215,17 @@ func (op *Operation) check() error {
 	}
 	if !slices.Equal(inPath, declared) {
 		return fmt.Errorf("path has parameters %v, declared in order are %v", inPath, declared)
+	}
+	if op.Body == nil {
+		return nil
+	}
+	if err := op.Body.check(op.Method); err != nil {
+		return err
+	}
+	for i := range op.Params {
+		if name := op.Params[i].Name; op.Body.Schema.Properties[name] != nil {
+			return fmt.Errorf("%q is a parameter and a member of the body", name)
+		}
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -67,7 +68,7 @@ func TestDecode(t *testing.T) {
 		}
 		var got []string
 		for _, item := range invalid.Items {
-			got = append(got, strings.Join(item.Loc, ".")+" "+item.Type)
+			got = append(got, where(item)+" "+item.Type)
 		}
 		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("%v: got %v, want %v", args, got, want)
@@ -84,6 +85,15 @@ func TestDecode(t *testing.T) {
 	// All at once.
 	bad([]Arg{{InPath, "nombre", "ABC"}, {InQuery, "limite", "x"}, {InQuery, "todo", "x"}},
 		"path.nombre string_pattern_mismatch", "query.limite int_parsing", "query.todo bool_parsing")
+}
+
+// where is the place of an item as text: body.lista.0.
+func where(item Item) string {
+	words := make([]string, len(item.Loc))
+	for i, w := range item.Loc {
+		words[i] = fmt.Sprint(w)
+	}
+	return strings.Join(words, ".")
 }
 
 func TestGet(t *testing.T) {

@@ -35,11 +35,16 @@ const maxKept = 256 << 10
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
 // Do runs one request. A recorded answer is appended to dst; any other brings
-// its own bytes, which must not be changed. With an error, the Response still says who asked, once that is known, and which
-// query parameters were not understood.
+// its own bytes, which must not be changed. With an error, the Response still
+// says who asked, once that is known, and which names were not understood.
+//
+// The errors come in one order: key (401), what the body is (415), its size
+// (413), JSON (400), input (422), money (402, before the engine runs). ctx bounds
+// the wait; it ends nothing that may be charged already.
 //
 // When a recorded answer returns, its record and its charge are durable. When
-// an error returns, nothing was charged.
+// an error returns, nothing was charged, but for ledger.ErrFailed: only the
+// restarted service knows.
 func (p *Pipeline) Do(ctx context.Context, r *Request, dst []byte) (Response, error) {
 	op := r.Operation
 	resp := Response{Private: op.Auth == Keyed}
@@ -50,8 +55,8 @@ func (p *Pipeline) Do(ctx context.Context, r *Request, dst []byte) (Response, er
 		}
 		resp.Principal = who
 	}
-	if r.Refusal != nil {
-		return resp, r.Refusal
+	if err := op.readable(r); err != nil {
+		return resp, err
 	}
 	in, unknown, err := op.decode(r)
 	resp.Unknown = unknown
@@ -90,6 +95,12 @@ func (p *Pipeline) verify(ctx context.Context, op *Operation, q query.Question, 
 
 	price, _ := PriceOf(op.Service) // NewTable saw to it
 	now := p.Now()
+	paid := !sandbox && q.Chargeable(ed)
+	if paid {
+		if balance, ok := p.Ledger.Funded(who.Account, now, price.Package); !ok {
+			return &ledger.FundsError{Service: op.Service, Price: price.Package, Balance: balance}
+		}
+	}
 	registro, outcome, err := query.AppendRegistro(s.registro[:0], q, civil.Of(now), ed)
 	s.registro = registro
 	if err != nil {
@@ -104,15 +115,20 @@ func (p *Pipeline) verify(ctx context.Context, op *Operation, q query.Question, 
 		return err
 	}
 	s.acta = appendActa(s.acta[:0], id, now, sumHex[:], outcome.Consulted, ed)
-	record := ledger.Record{
+	charge := ledger.Charge{Now: now, Sum: sum, Record: ledger.Record{
 		ID: id, Org: who.Org, Sandbox: sandbox, Service: op.Service, Code: outcome.Code,
 		Operation: op.ID, Registro: registro, Acta: s.acta,
+	}}
+	if _, err := hex.Decode(charge.Record.Edition[:], []byte(ed.Manifest().SHA256)); err != nil {
+		return fmt.Errorf("edicion_sha256: %w", err)
 	}
-	// An edition without sources has no hash; its zero names no dictionary.
-	_, _ = hex.Decode(record.Edition[:], []byte(ed.Manifest().SHA256))
-	charge := ledger.Charge{Now: now, Record: record}
-	if outcome.Charged && !sandbox {
+	if outcome.Charged && paid {
 		charge.Price = price.Package
+	}
+	// All that can fail comes before the charge: what is paid for is delivered.
+	answer, err := AppendAnswer(dst, &charge.Record)
+	if err != nil {
+		return err
 	}
 	result, err := p.Ledger.Do(ctx, who.Account, charge)
 	if err != nil {
@@ -121,6 +137,6 @@ func (p *Pipeline) verify(ctx context.Context, op *Operation, q query.Question, 
 	if charged, ok := result.(ledger.Charged); ok && charge.Price > 0 {
 		resp.Charged, resp.Cost, resp.Balance = true, charged.Centavos, charged.Balance
 	}
-	resp.Body, err = AppendAnswer(dst, &record)
-	return err
+	resp.Body = answer
+	return nil
 }

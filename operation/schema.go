@@ -25,10 +25,16 @@ func Maybe(name string, s *jsonschema.Schema) Field { return Field{name, s, true
 
 // Object is an object with exactly these members, shown in this order.
 func Object(fields ...Field) *jsonschema.Schema {
+	s := Members(fields...)
+	s.AdditionalProperties = Nothing()
+	return s
+}
+
+// Members is an object with at least these members, as a request sends it.
+func Members(fields ...Field) *jsonschema.Schema {
 	s := &jsonschema.Schema{
-		Type:                 "object",
-		Properties:           make(map[string]*jsonschema.Schema, len(fields)),
-		AdditionalProperties: Nothing(),
+		Type:       "object",
+		Properties: make(map[string]*jsonschema.Schema, len(fields)),
 	}
 	for _, f := range fields {
 		s.Properties[f.Name] = f.Schema
@@ -89,6 +95,15 @@ func OneOf(description string, words ...string) *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: "string", Description: description}
 	for _, w := range words {
 		s.Enum = append(s.Enum, w)
+	}
+	return s
+}
+
+// Known is a string of a few known words. Others may come, and are not an error.
+func Known(description string, words ...string) *jsonschema.Schema {
+	s := Text(description)
+	for _, w := range words {
+		s.Examples = append(s.Examples, w)
 	}
 	return s
 }

@@ -22,13 +22,12 @@ type Company struct {
 	Sanciones bool
 }
 
-// Blocks of sources that are not loaded. They say so and claim nothing: null is
-// not zero, and not loaded is not "no match".
+// What every answer repeats. It is short, because every answer is hashed. Blocks
+// of sources that are not loaded say so and claim nothing: null is not zero, and
+// not loaded is not "no match".
 const (
-	advertenciaCompany = "Hechos publicados por las fuentes oficiales en las versiones indicadas. " +
-		"No es una calificación crediticia, fiscal ni de riesgo. Que un RFC no aparezca no es una aprobación, " +
-		"y una fuente que no se pudo consultar no equivale a «no aparece»."
-	advertenciaArt69 = "La situación pudo cambiar después de la fecha de la versión consultada."
+	advertenciaCompany = "Hechos publicados; no es una calificación crediticia. No aparecer no es una aprobación."
+	advertenciaArt69   = "Pudo cambiar después de la fecha de la versión."
 
 	contratacionNoCargada = `{"contratos":null,"estado":"` + noCargada + `","por_anio":[]}`
 	lista69BNoCargada     = `{"estado":"` + noCargada + `","fuente":null,"historial_eventos":[],"situaciones":[]}`
@@ -69,6 +68,9 @@ func parseCompany(entrada []byte) (Question, error) {
 	}
 	return Company{RFC: rfc, Sanciones: *in.Sanciones}, nil
 }
+
+// Chargeable implements Question.
+func (Company) Chargeable(ed *snapshots.Edition) bool { return ed.Source(Sat69B.Source) != nil }
 
 // AppendResultado implements Question. The answer is charged iff the 69-B list
 // was consulted. A clean RFC costs one probe of the edition table and no

@@ -120,15 +120,20 @@ type event struct {
 
 var day = civil.Date{Year: 2026, Month: 11, Day: 20}
 
-// askRaw returns the registro and checks what holds for every answer: canonical
-// bytes, the same when computed again from what the registro itself says.
 func askRaw(t *testing.T, ed *snapshots.Edition, rfc string) ([]byte, query.Outcome) {
 	t.Helper()
 	parsed, err := checks.ParseRFC(rfc)
 	if err != nil {
 		t.Fatal(err)
 	}
-	registro, outcome, err := query.AppendRegistro(nil, query.Company{RFC: parsed, Sanciones: true}, day, ed)
+	return answerTo(t, query.Company{RFC: parsed, Sanciones: true}, ed)
+}
+
+// answerTo returns the registro and checks what holds for every answer: canonical
+// bytes, the same when computed again from what the registro itself says.
+func answerTo(t *testing.T, q query.Company, ed *snapshots.Edition) ([]byte, query.Outcome) {
+	t.Helper()
+	registro, outcome, err := query.AppendRegistro(nil, q, day, ed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,11 +154,11 @@ func askRaw(t *testing.T, ed *snapshots.Edition, rfc string) ([]byte, query.Outc
 func ask(t *testing.T, ed *snapshots.Edition, rfc string) (a answer, outcome query.Outcome) {
 	t.Helper()
 	registro, outcome := askRaw(t, ed, rfc)
-	resultado, ok := query.Resultado(registro)
+	parts, ok := query.Split(registro)
 	if !ok {
 		t.Fatalf("sin resultado: %s", registro)
 	}
-	if err := json.Unmarshal(resultado, &a); err != nil {
+	if err := json.Unmarshal(parts.Resultado, &a); err != nil {
 		t.Fatal(err)
 	}
 	return a, outcome
@@ -174,6 +179,10 @@ func TestCleanRFC(t *testing.T) {
 	if got := a.List.Fuente["registros_en_version"]; got != 1.0 {
 		t.Fatalf("registros_en_version = %v", got)
 	}
+	// Where the bytes came from is this installation's business, not the answer's.
+	if _, has := a.List.Fuente["url"]; has {
+		t.Fatal("fuente names an url")
+	}
 }
 
 func TestBlocksOfOtherSourcesClaimNothing(t *testing.T) {
@@ -192,7 +201,9 @@ func TestBlocksOfOtherSourcesClaimNothing(t *testing.T) {
 	}
 }
 
-func TestNotLoadedIsNeitherMatchNorCharged(t *testing.T) {
+// nothing is an edition without sources.
+func nothing(t *testing.T) *snapshots.Edition {
+	t.Helper()
 	c, err := snapshots.OpenCatalogue(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -201,9 +212,18 @@ func TestNotLoadedIsNeitherMatchNorCharged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer live.Close()
 	ed := live.Acquire()
-	defer ed.Release()
+	t.Cleanup(func() {
+		ed.Release()
+		if err := live.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return ed
+}
+
+func TestNotLoadedIsNeitherMatchNorCharged(t *testing.T) {
+	ed := nothing(t)
 	a, outcome := ask(t, ed, "AAA010101AA1")
 	if want := (query.Outcome{Code: "SOURCE_UNAVAILABLE"}); outcome != want {
 		t.Fatalf("outcome = %+v, se esperaba %+v", outcome, want)
@@ -342,28 +362,119 @@ func TestMissesDoNotAllocate(t *testing.T) {
 	}
 }
 
-func TestResultadoIsFoundBehindHostileEntrada(t *testing.T) {
-	registro := []byte(`{"entrada":{"a":"\"resultado\":{","resultado":{"x":1}},"observado":[{"resultado":2}],"resultado":{"y":[3]}}`)
-	got, ok := query.Resultado(registro)
-	if !ok || string(got) != `{"y":[3]}` {
-		t.Fatalf("Resultado = %s, %v", got, ok)
+func TestSplit(t *testing.T) {
+	f := func(registro, edition, motor, resultado string) {
+		t.Helper()
+		got, ok := query.Split([]byte(registro))
+		if !ok || string(got.Edition) != edition || string(got.Motor) != motor || string(got.Resultado) != resultado {
+			t.Fatalf("%s: %s, %s, %s, %v", registro, got.Edition, got.Motor, got.Resultado, ok)
+		}
 	}
-	if _, ok := query.Resultado([]byte(`{"a":1}`)); ok {
-		t.Fatal("se encontró un resultado que no está")
+	f(`{"edicion_sha256":"e","motor":"M/1","resultado":{}}`, `"e"`, `"M/1"`, `{}`)
+	// What the client sent, or a live service answered, cannot pass for a member.
+	f(`{"edicion_sha256":"e","entrada":{"a":"\"resultado\":{,\"motor\":\"X\"","motor":"X","resultado":{"x":1}},"motor":"M/1","observado":[{"resultado":2},"motor","motor",":"],"resultado":{"y":[3]}}`,
+		`"e"`, `"M/1"`, `{"y":[3]}`)
+
+	bad := func(registro string) {
+		t.Helper()
+		if got, ok := query.Split([]byte(registro)); ok {
+			t.Fatalf("%s: %s", registro, got.Resultado)
+		}
 	}
+	bad(``)
+	bad(`{}`)
+	bad(`{"a":1}`)
+	bad(`{"resultado":{}}`)
+	bad(`{"edicion_sha256":"e","resultado":{}}`)
+	bad(`{"edicion_sha256":"e","motor":"M/1"}`)
+	bad(`["edicion_sha256","e","motor","M/1","resultado",1]`)
+	bad(`{"edicion_sha256":"e","motor":"M/1","resultado":{}` + "\n")
+}
+
+// Official cells are text from outside. A registro stays canonical JSON, and what
+// is no day makes no event.
+func TestHostileCells(t *testing.T) {
+	f := func(published string, days ...string) {
+		t.Helper()
+		ed := publish(t, []snapshots.Row{row("AAA010101AA1", "500-05-2018-1", "ALFA // \"nota\"", "Definitivo", cell{5, published}, cell{4, `of"icio\`})})
+		a, _ := ask(t, ed, "AAA010101AA1")
+		var got []string
+		for _, e := range a.List.Eventos {
+			if e.Origen == "FECHAS_OFICIALES" {
+				got = append(got, e.Fecha)
+			}
+		}
+		if !slices.Equal(got, days) {
+			t.Fatalf("%q: %q", published, got)
+		}
+	}
+	f(`20"1-05-18`)
+	f(`2018-05-1"`)
+	f(`2018-05-1\`)
+	f("2018-05-\x00\x01 2018-05-18", "2018-05-18")
+	f("2018-02-30")
+	f("2018-13-01 ????-??-??")
+	f("2018-0Ñ-18")
+	f("2018-05-182018-05-19")
+}
+
+func TestChargeable(t *testing.T) {
+	f := func(ed *snapshots.Edition, want bool) {
+		t.Helper()
+		q := query.Company{}
+		_, outcome, err := q.AppendResultado(nil, day, ed)
+		if got := q.Chargeable(ed); err != nil || got != want || outcome.Charged != want {
+			t.Fatalf("Chargeable = %v, Charged = %v, %v", got, outcome.Charged, err)
+		}
+	}
+	f(publish(t, []snapshots.Row{row("AAA010101AA1", "500-05-2018-1", "ALFA", "Definitivo")}), true)
+	f(nothing(t), false)
 }
 
 // TestGoldenAnswers fails when answers change without a new motor: raise
 // COMPANY/n and update the hash together.
 func TestGoldenAnswers(t *testing.T) {
+	alfa := func(name, situacion string, cells ...cell) snapshots.Row {
+		return row("AAA010101AA1", "500-05-2018-1 de fecha 2018-06-01 // 500-05-2017-9 de fecha 2017-03-04", name, situacion, cells...)
+	}
+	presunto := []cell{{5, "2018-06-02 2017-03-05"}, {6, "500-05-2018-1 de 2018-06-01"}, {7, "2018-07-01 2017-04-01"}}
+	definitivo := append(slices.Clone(presunto), cell{12, "500-05-2018-7"}, cell{13, "2018-09-30 texto"}, cell{15, "2018-10-01"})
+	again := row("AAA010101AA1", "500-05-2021-3", "ALFA", "Desvirtuado", cell{5, "2021-01-05"}, cell{9, "2021-06-07"})
+	gone := row("LAC010101AA1", "500-05-2019-4", "BAJA", "Sentencia Favorable", cell{17, "2020-02-02"})
+	hidden := row("SUP010101AA1", "500-05-2019-5", "SUPRIMIDA", "Definitivo")
+	named := row("ÑA&010101AA1", "500-05-2018-2", "BETA “Ñ”\n // nota \"x\" \\ ", "Situación nueva")
+	person := row("PEFI800101AA1", "500-05-2022-1", "PERSONA FÍSICA", "Presunto", cell{5, "no es fecha"})
 	ed := publish(t,
-		[]snapshots.Row{row("AAA010101AA1", "500-05-2018-1", "ALFA", "Presunto", cell{5, "2018-06-02"}), row("ÑA&010101AA1", "500-05-2018-2", "BETA “Ñ”\n", "Definitivo")},
-		[]snapshots.Row{row("AAA010101AA1", "500-05-2018-1", "ALFA", "Definitivo", cell{5, "2018-06-02"}, cell{13, "2018-09-30"}), suppressed("d1")},
+		[]snapshots.Row{alfa("ALFA", "Presunto", presunto...), gone, hidden, named},
+		[]snapshots.Row{alfa("ALFA SA DE CV // ANTES ALFA", "Definitivo", definitivo...), named, suppressed("d1"), gone},
+		[]snapshots.Row{alfa("ALFA SA DE CV // ANTES ALFA", "Definitivo", definitivo...), again, named, suppressed("d1"), person},
 	)
 	sum := sha256.New()
-	for _, rfc := range []string{"AAA010101AA1", "ÑA&010101AA1", "ZZZ010101AA1", "ZZZZ010101AA1"} {
-		registro, _ := askRaw(t, ed, rfc)
+	var corpus []byte
+	add := func(registro []byte, _ query.Outcome) {
 		sum.Write(registro)
+		corpus = append(corpus, registro...)
+	}
+	for _, rfc := range []string{
+		"AAA010101AA1", "LAC010101AA1", "SUP010101AA1", "ÑA&010101AA1", "PEFI800101AA1", // listed, or once
+		"ZZZ010101AA1", "ZZZZ010101AA1", // not
+	} {
+		parsed, err := checks.ParseRFC(rfc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		add(answerTo(t, query.Company{RFC: parsed, Sanciones: true}, ed))
+		add(answerTo(t, query.Company{RFC: parsed}, ed))
+		add(answerTo(t, query.Company{RFC: parsed, Sanciones: true}, nothing(t)))
+	}
+	for _, word := range []string{
+		`"INICIAL"`, `"ADDED"`, `"UPDATED"`, `"REMOVED"`, `"motivo":"SUPRIMIDO_POSIBLE"`, `"anotacion":`, `"columnas":`, `"oficio":`,
+		`"situacion_anterior":`, `"PUBLICACION_SAT"`, `"PUBLICACION_DOF"`, `"proveedores_sancionados":null`, `"SOURCE_NOT_LOADED"`,
+		`"SOURCE_UNAVAILABLE"`, `"fisica"`, `"situacion":"Situación nueva"`,
+	} {
+		if !bytes.Contains(corpus, []byte(word)) {
+			t.Errorf("el corpus no contiene %s", word)
+		}
 	}
 	got := hex.EncodeToString(sum.Sum(nil)) + "\n"
 	golden := filepath.Join("testdata", "company_1.sha256")

@@ -24,6 +24,9 @@ type Question interface {
 	Motor() string
 	// AppendEntrada appends the input in canonical JSON.
 	AppendEntrada(dst []byte) []byte
+	// Chargeable tells, without asking, whether an answer from ed can be one that
+	// is paid for. An Outcome is Charged only if it is true.
+	Chargeable(ed *snapshots.Edition) bool
 	// AppendResultado appends the result in canonical JSON.
 	AppendResultado(dst []byte, fecha civil.Date, ed *snapshots.Edition) ([]byte, Outcome, error)
 }
@@ -100,37 +103,75 @@ func Recompute(h Header, ed *snapshots.Edition) ([]byte, error) {
 	return registro, err
 }
 
-// Resultado returns the bytes of the member resultado, the last one of a
-// registro in canonical order, without parsing the rest.
-func Resultado(registro []byte) ([]byte, bool) {
-	const name = `"resultado":`
-	depth, inString := 0, false
-	for i := 0; i < len(registro); i++ {
-		switch c := registro[i]; {
-		case inString:
-			switch c {
-			case '\\':
+// Parts are members of a registro as JSON texts; they alias it.
+type Parts struct {
+	Edition   []byte // quoted
+	Motor     []byte // quoted
+	Resultado []byte
+}
+
+// Split takes a registro apart without parsing what the members hold: it is the
+// way of every answer. ReadHeader is for one that is to be computed again.
+func Split(registro []byte) (p Parts, ok bool) {
+	if len(registro) < 2 || registro[0] != '{' || registro[len(registro)-1] != '}' {
+		return p, false
+	}
+	depth, inString, start := 0, false, 0
+	var name []byte // of the member of the outermost object that was begun
+	for i, end := 0, len(registro)-1; i < end; i++ {
+		c := registro[i]
+		if inString {
+			switch {
+			case c == '\\':
 				i++
-			case '"':
+			case c == '"':
 				inString = false
+				if depth == 1 && name == nil {
+					name = registro[start : i+1]
+				}
 			}
-		case c == '"':
-			if depth == 1 && len(registro)-i > len(name) && string(registro[i:i+len(name)]) == name {
-				return registro[i+len(name) : len(registro)-1], true
-			}
+			continue
+		}
+		switch c {
+		case '"':
 			inString = true
-		case c == '{' || c == '[':
+			if name == nil {
+				start = i
+			}
+		case ':':
+			if depth != 1 {
+				break
+			}
+			start = i + 1
+			// resultado is the last member in canonical order.
+			if string(name) == `"resultado"` {
+				p.Resultado = registro[start:end]
+				return p, p.Edition != nil && p.Motor != nil
+			}
+		case ',':
+			if depth != 1 {
+				break
+			}
+			switch string(name) {
+			case `"edicion_sha256"`:
+				p.Edition = registro[start:i]
+			case `"motor"`:
+				p.Motor = registro[start:i]
+			}
+			name = nil
+		case '{', '[':
 			depth++
-		case c == '}' || c == ']':
+		case '}', ']':
 			depth--
 		}
 	}
-	return nil, false
+	return p, false
 }
 
 // appendFuente appends the provenance of a source as the registro states it.
-// What only this installation knows (version id, moments of download and
-// activation) belongs to the acta.
+// What only this installation knows (version id, where the file was got from
+// and when, moment of activation) belongs to the acta: edicion_sha256 does not
+// cover it, and a registro must be the same on every machine.
 func appendFuente(dst []byte, s *snapshots.Source) []byte {
 	v := s.Version()
 	dst = append(dst, `{"corte":`...)
@@ -147,7 +188,5 @@ func appendFuente(dst []byte, s *snapshots.Source) []byte {
 	dst = appendInt(dst, v.Rows)
 	dst = append(dst, `,"sha256":"`...)
 	dst = append(dst, v.SHA256...)
-	dst = append(dst, `","url":`...)
-	dst = canon.AppendString(dst, v.URL)
-	return append(dst, '}')
+	return append(dst, `"}`...)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"cotejo/canon"
+	"cotejo/civil"
 	"cotejo/snapshots"
 )
 
@@ -113,7 +114,7 @@ func rows69B(list *snapshots.Source, rfc string) ([]snapshots.Row, error) {
 	return rows, err
 }
 
-// latestDate69B returns the latest ISO date of any stage, "" when none is dated.
+// latestDate69B returns the latest day of any stage, "" when none is dated.
 func latestDate69B(r *snapshots.Row) string {
 	latest := ""
 	for _, stage := range stages69B {
@@ -241,12 +242,12 @@ func stageEvents69B(r *snapshots.Row) []event69B {
 	return events
 }
 
-// dates returns the ISO dates of a normalised date cell; what could not be read
-// as a date is left out.
+// dates returns the days in a normalised date cell; what is no day is left out,
+// however much it looks like one.
 func dates(cell string) []string {
-	fields := strings.Fields(cell)
-	return slices.DeleteFunc(fields, func(f string) bool {
-		return len(f) != 10 || f[4] != '-' || f[7] != '-'
+	return slices.DeleteFunc(strings.Fields(cell), func(f string) bool {
+		_, err := civil.Parse(f)
+		return err != nil
 	})
 }
 

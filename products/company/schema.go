@@ -38,6 +38,7 @@ func answer() *jsonschema.Schema {
 		op.F("tipo_persona", op.OneOf("", "moral", "fisica")),
 		op.F("consultado", op.Moment("Momento de la respuesta.")),
 		op.F("engine_version", op.Text("Versión de la API.")),
+		op.F("motor", op.Form(`^COMPANY/[0-9]+$`, "Motor que respondió. Con él, edicion_sha256, rfc, sancionados y el día civil de consultado se vuelve a calcular el registro.")),
 		op.F("edicion_sha256", op.Form(`^[0-9a-f]{64}$`, "Conjunto de versiones desde el que se respondió.")),
 		op.F("registro_sha256", op.SHA256("Hash del registro canónico que se guardó.")),
 		op.Maybe("sandbox", op.Always(true)),
@@ -49,7 +50,8 @@ func list69B(description string) *jsonschema.Schema {
 		op.Maybe("anotacion", op.Text("Nota que la autoridad escribió junto al nombre.")),
 		op.F("detalle", op.MapOf(op.Text(""), "Columnas del listado oficial, como se publicaron.")),
 		op.F("nombre", op.Text("")),
-		op.F("situacion", op.OneOf("", "Definitivo", "Presunto", "Desvirtuado", "Sentencia Favorable")),
+		op.F("situacion", op.Known("Como la publicó la autoridad. Hasta hoy son cuatro; una nueva se entrega tal cual.",
+			"Definitivo", "Presunto", "Desvirtuado", "Sentencia Favorable")),
 	)
 	event := op.Object(
 		op.Maybe("columnas", op.List(op.Text(""), "UPDATED: columnas que cambiaron.")),
@@ -60,8 +62,8 @@ func list69B(description string) *jsonschema.Schema {
 		op.Maybe("motivo", op.OneOf("REMOVED: la autoridad pudo suprimir el nombre por orden judicial.", "SUPRIMIDO_POSIBLE")),
 		op.Maybe("oficio", op.Text("Número y fecha del oficio.")),
 		op.F("origen", op.OneOf("De dónde se sabe.", "VERSIONES", "FECHAS_OFICIALES")),
-		op.F("situacion", op.Text("Situación después del evento.")),
-		op.Maybe("situacion_anterior", op.Text("")),
+		op.F("situacion", op.Text("Situación después del evento; en REMOVED, la última que tuvo.")),
+		op.Maybe("situacion_anterior", op.Text("UPDATED: situación antes del evento.")),
 	)
 	s := op.Object(
 		op.F("estado", sourceState()),
@@ -81,10 +83,11 @@ func source() *jsonschema.Schema {
 		op.F("registros_en_version", op.Integer("")),
 		op.F("sha256", op.SHA256("Del archivo oficial, como se recibió.")),
 		op.F("source_version_id", op.Integer("")),
+		op.F("url", op.Text("Dirección oficial.")),
+		op.F("obtenida_de", op.Text("De dónde se leyeron en realidad los bytes: una dirección o archivo:NOMBRE.")),
 		op.F("publicada_en_reset", op.Moment("Cuándo empezó a responderse desde esta versión.")),
 		op.F("descargada", op.Moment("")),
 		op.F("ultima_modificacion_servidor", op.OrNull(op.Moment("Lo que dijo el servidor oficial; null si no lo dijo."))),
-		op.F("url", op.Text("Dirección oficial.")),
 	)
 }
 
