@@ -84,9 +84,6 @@ func violations(folder, imported string) []string {
 		return []string{fmt.Sprintf("%s has no place in the layers: give it one in layers_test.go and docs/design.md", folder)}
 	}
 	var found []string
-	if strings.Contains(imported, "duckdb") && from.name != columnar {
-		found = append(found, fmt.Sprintf("%s imports %s: only %s may", folder, imported, columnar))
-	}
 	domainRoom, _ := roomOf(domain)
 	for _, t := range transports {
 		known := imported == t || strings.HasPrefix(imported, t+"/")
@@ -202,7 +199,6 @@ func TestViolationsAreSeen(t *testing.T) {
 	f("snapshots", "cotejo/snapshots/columnar", "only ingest and export may")
 	f("api", "cotejo/snapshots/columnar", "only ingest and export may")
 	f("bench", "cotejo/snapshots/columnar", "only ingest and export may")
-	f("ingest", "github.com/duckdb/duckdb-go/v2", "only snapshots/columnar may")
 	f("query", "net/http", "know no transport")
 	f("query", "net/http/httptest", "know no transport")
 	f("store", "database/sql", "know no transport")
@@ -224,27 +220,75 @@ func TestDesignShowsTheLayers(t *testing.T) {
 	}
 }
 
-// TestDuckDBStaysInItsRoom looks at test files as well: the engine is a large
-// C++ library that only its own room should have to link.
+// duckDB says what is wrong with an import in any file of a folder, tests and
+// the root included: the engine is a large C++ library that only its own room
+// should have to link.
+func duckDB(folder, imported string) string {
+	room, _ := roomOf(folder)
+	if !strings.Contains(strings.ToLower(imported), "duckdb") || room.name == columnar {
+		return ""
+	}
+	return fmt.Sprintf("imports %s: only %s may", imported, columnar)
+}
+
+// TestDuckDBStaysInItsRoom reads every Go file of the module, at any depth.
 func TestDuckDBStaysInItsRoom(t *testing.T) {
-	tests, err := filepath.Glob("*/*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	deeper, err := filepath.Glob("*/*/*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range append(tests, deeper...) {
+	tests, root := 0, 0
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && name != "." && d.Name()[0] == '.' {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(name, ".go") {
+			return nil
+		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
 		if err != nil {
-			t.Fatal(err)
+			return err
+		}
+		folder := path.Dir(filepath.ToSlash(name))
+		if strings.HasSuffix(name, "_test.go") {
+			tests++
+		}
+		if folder == "." {
+			root++
 		}
 		for _, spec := range file.Imports {
-			folder := path.Dir(filepath.ToSlash(name))
-			if strings.Contains(spec.Path.Value, "duckdb") && folder != columnar {
-				t.Errorf("%s imports %s: only %s may", name, spec.Path.Value, columnar)
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			if what := duckDB(folder, imported); what != "" {
+				t.Errorf("%s %s", name, what)
 			}
 		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
+	if tests < 10 || root < 2 {
+		t.Fatalf("only %d test files and %d of the root were read: the walk is broken", tests, root)
+	}
+}
+
+func TestDuckDBIsSeen(t *testing.T) {
+	const engine = "github.com/duckdb/duckdb-go/v2"
+	f := func(folder, imported string, want bool) {
+		t.Helper()
+		if got := duckDB(folder, imported) != ""; got != want {
+			t.Errorf("%s imports %s: refused %v, want %v", folder, imported, got, want)
+		}
+	}
+	f(columnar, engine, false)
+	f(columnar+"/arrow", engine, false)
+	f(".", engine, true)
+	f("api", engine, true)
+	f("ingest/sat69b", engine, true)
+	f("products/company/deep/deeper", engine, true)
+	f("snapshots", "github.com/marcboeker/go-duckdb", true)
+	f("snapshots/columnarly", engine, true)
+	f("api", "cotejo/snapshots", false)
 }

@@ -85,6 +85,57 @@ func (f *fixture) key(org ledger.OrgID, mode accounts.Mode) (string, accounts.Ke
 	return secret, key
 }
 
+func (f *fixture) globalKeys() (n int) {
+	f.t.Helper()
+	err := f.store.Reader(store.Global).Scan(nil, nil, func(_, _ []byte) error { n++; return nil })
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return n
+}
+
+// TestAnotherPepperIsRefused opens the same accounts with the right secret, a
+// wrong one, and the right one again.
+func TestAnotherPepperIsRefused(t *testing.T) {
+	fs := vfs.NewMem()
+	f := open(t, fs, nil)
+	if known, err := accounts.Peppered(f.ledger); known || err != nil {
+		t.Errorf("new accounts have a pepper: %v, %v", known, err)
+	}
+	if err := f.CheckPepper(ctx); err != nil {
+		t.Fatal(err)
+	}
+	secret, _ := f.key(f.organization("Uno").ID, accounts.Live)
+	f.close()
+
+	f = open(t, fs, nil)
+	defer f.close()
+	if known, err := accounts.Peppered(f.ledger); !known || err != nil {
+		t.Errorf("used accounts have no pepper: %v, %v", known, err)
+	}
+	wrong := accounts.New(f.ledger, bytes.Repeat([]byte("salvado_"), 4), nil, f.clock)
+	if err := wrong.CheckPepper(ctx); !errors.Is(err, accounts.ErrPepper) {
+		t.Errorf("wrong pepper: %v; want ErrPepper", err)
+	}
+	if err := f.CheckPepper(ctx); err != nil {
+		t.Errorf("right pepper: %v", err)
+	}
+	if _, err := f.Authenticate([]byte(secret)); err != nil {
+		t.Errorf("key under the right pepper: %v", err)
+	}
+}
+
+func TestEndedContextEndsTheList(t *testing.T) {
+	f := open(t, vfs.NewMem(), nil)
+	defer f.close()
+	f.organization("Uno")
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := f.Organizations(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("Organizations = %v; want context.Canceled", err)
+	}
+}
+
 func TestOrganizations(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	fs := vfs.NewMem()
@@ -100,7 +151,7 @@ func TestOrganizations(t *testing.T) {
 
 	f = open(t, fs, nil)
 	defer f.close()
-	all, err := f.Organizations()
+	all, err := f.Organizations(ctx)
 	if err != nil || len(all) != 2 || all[0] != a || all[1] != b {
 		t.Errorf("after reopening: %+v, %v; want %+v and %+v", all, err, a, b)
 	}
@@ -305,6 +356,11 @@ func TestLimits(t *testing.T) {
 	}
 	if _, _, err := f.CreateKey(ctx, o.ID, accounts.Live); !errors.Is(err, accounts.ErrTooManyKeys) {
 		t.Errorf("eleventh key: %v", err)
+	}
+	// The refused key left no claim behind in the global group.
+	before := f.globalKeys()
+	if _, _, err := f.CreateKey(ctx, o.ID, accounts.Live); !errors.Is(err, accounts.ErrTooManyKeys) || f.globalKeys() != before {
+		t.Errorf("a refused key left a claim: %d keys in the global group, %d before: %v", f.globalKeys(), before, err)
 	}
 	f.key(o.ID, accounts.Test)
 	if _, _, err := f.CreateKey(ctx, o.ID, 9); !errors.Is(err, accounts.ErrInvalid) {

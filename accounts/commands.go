@@ -15,6 +15,7 @@ const (
 	spaceAccountClaim ledger.Space = 0x40
 	spaceOrgClaim     ledger.Space = 0x41
 	spaceKeyClaim     ledger.Space = 0x42
+	spacePepper       ledger.Space = 0x43
 	spaceOrg          ledger.Space = 0x50
 	spaceKey          ledger.Space = 0x51
 )
@@ -81,6 +82,9 @@ func decodeOrganization(account ledger.AccountID, id ledger.OrgID, v []byte) (Or
 }
 
 func decodeTime(v []byte) time.Time { return time.Unix(0, int64(binary.BigEndian.Uint64(v))).UTC() }
+
+// storedTime is t as decodeTime gives it back.
+func storedTime(t time.Time) time.Time { return time.Unix(0, t.UnixNano()).UTC() }
 
 // storedKey is a key as the account keeps it.
 type storedKey struct {

@@ -17,6 +17,7 @@
 //	global   0x40  account id 8     → claim
 //	global   0x41  organization 8   → claim
 //	global   0x42  key lookup id 8  → claim
+//	global   0x43                   → HMAC of a constant under the pepper
 //	account  0x50  organization 8   → name, created
 //	account  0x51  key lookup id 8  → keyed hash, organization, mode, created
 //

@@ -20,11 +20,16 @@ var errOrg = fmt.Errorf("%w: organización: use el identificador tal como se le 
 // FormatOrg is the public form of an organization id: "org_" and 13 digits of
 // Crockford base32.
 func FormatOrg(id ledger.OrgID) string {
-	out := append(make([]byte, 0, len(orgPrefix)+orgDigits), orgPrefix...)
+	return string(AppendOrg(make([]byte, 0, len(orgPrefix)+orgDigits), id))
+}
+
+// AppendOrg appends what FormatOrg returns.
+func AppendOrg(dst []byte, id ledger.OrgID) []byte {
+	dst = append(dst, orgPrefix...)
 	for shift := 5 * (orgDigits - 1); shift >= 0; shift -= 5 {
-		out = append(out, crockfordUpper[id>>shift&31])
+		dst = append(dst, crockfordUpper[id>>shift&31])
 	}
-	return string(out)
+	return dst
 }
 
 // ParseOrg reads what FormatOrg prints, and nothing else.

@@ -28,6 +28,8 @@ var (
 	ErrInvalid = errors.New("accounts: dato no válido")
 	// ErrTooManyKeys refuses one more key for an organization.
 	ErrTooManyKeys = errors.New("accounts: la organización ya tiene el máximo de llaves de este modo")
+	// ErrPepper says that the keys of this ledger were hashed under another pepper.
+	ErrPepper = errors.New("accounts: el secreto no es el de estas cuentas; restáurelo del respaldo")
 )
 
 // Limits of what may be asked for.
@@ -109,7 +111,7 @@ func (s *Service) CreateOrganization(ctx context.Context, name string) (Organiza
 	if err := validText("nombre", name, maxName); err != nil {
 		return Organization{}, err
 	}
-	created := s.now()
+	created := storedTime(s.now())
 	for range maxTries {
 		var ids [16]byte
 		if err := s.read(ids[:]); err != nil {
@@ -139,7 +141,7 @@ func (s *Service) CreateOrganization(ctx context.Context, name string) (Organiza
 		if _, err := s.ledger.Do(ctx, o.Account, putOrganization{o}); err != nil {
 			return Organization{}, err
 		}
-		return s.Organization(o.ID)
+		return o, nil
 	}
 	return Organization{}, errNoFreeID
 }
@@ -157,12 +159,15 @@ func (s *Service) Organization(id ledger.OrgID) (Organization, error) {
 	return decodeOrganization(account, id, v)
 }
 
-// Organizations lists all, by creation.
-func (s *Service) Organizations() ([]Organization, error) {
+// Organizations lists all, by creation, unless ctx ends before.
+func (s *Service) Organizations(ctx context.Context) ([]Organization, error) {
 	var all []Organization
 	err := s.ledger.Read(ledger.Global).Scan(spaceOrgClaim, nil, func(key, _ []byte) error {
 		if len(key) != 8 {
 			return errValue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
 		}
 		o, err := s.Organization(ledger.OrgID(binary.BigEndian.Uint64(key)))
 		if errors.Is(err, ErrNotFound) {
@@ -190,7 +195,22 @@ func (s *Service) CreateKey(ctx context.Context, org ledger.OrgID, mode Mode) (s
 	if err != nil {
 		return "", Key{}, err
 	}
-	created := s.now()
+	// Counted before a lookup id is claimed, so that a refusal leaves nothing;
+	// and once more by putKey, because two may ask at once.
+	keys, err := s.Keys(org)
+	if err != nil {
+		return "", Key{}, err
+	}
+	same := 0
+	for _, k := range keys {
+		if k.Mode == mode {
+			same++
+		}
+	}
+	if same >= maxKeys {
+		return "", Key{}, ErrTooManyKeys
+	}
+	created := storedTime(s.now())
 	for range maxTries {
 		text, err := s.newKey(mode)
 		if err != nil {

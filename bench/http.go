@@ -58,21 +58,28 @@ func ServeBare(addr, bodyFile string) error {
 type child struct {
 	cmd  *exec.Cmd
 	addr string
+	log  string  // file with what it wrote on stderr
+	used float64 // CPU seconds up to the end of its last window
 }
 
-func startChild(ctx context.Context, command func(ctx context.Context, args ...string) *exec.Cmd, args ...string) (*child, error) {
+// startChild runs the program again as a server of its own. What it writes goes
+// to a file in dir: a pipe to this process would cost time in both.
+func startChild(ctx context.Context, dir string, command func(ctx context.Context, args ...string) *exec.Cmd, args ...string) (*child, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	c := &child{addr: l.Addr().String()}
+	c := &child{addr: l.Addr().String(), log: filepath.Join(dir, args[0]+".log")}
 	if err := l.Close(); err != nil {
 		return nil, err
 	}
+	log, err := os.Create(c.log)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close() // the child has its own
 	c.cmd = command(ctx, append(args, "--addr", c.addr)...)
-	c.cmd.Stdout = nil
-	var log bytes.Buffer
-	c.cmd.Stderr = &log
+	c.cmd.Stdout, c.cmd.Stderr = nil, log
 	if err := c.cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -81,7 +88,8 @@ func startChild(ctx context.Context, command func(ctx context.Context, args ...s
 			return c, conn.Close()
 		}
 	}
-	return nil, errors.Join(fmt.Errorf("%v no escucha: %s", args, log.String()), c.stop())
+	said, _ := os.ReadFile(c.log) // empty when it cannot be read
+	return nil, errors.Join(fmt.Errorf("%v no escucha: %s", args, said), c.stop())
 }
 
 // stop kills: what the child has acknowledged is durable, and the bench throws
@@ -105,6 +113,16 @@ func (c *child) cpuSeconds() (float64, error) {
 	user, err1 := strconv.Atoi(fields[11])
 	system, err2 := strconv.Atoi(fields[12])
 	return float64(user+system) / clockTicks, errors.Join(err1, err2)
+}
+
+// window returns the processor time that the child has used since the end of its
+// window before: what it does between two windows (a compaction that an earlier
+// one left to be done) is paid for by the requests that caused it.
+func (c *child) window() (float64, error) {
+	used, err := c.cpuSeconds()
+	since := used - c.used
+	c.used = used
+	return since, err
 }
 
 // anonymousMB returns the child's resident anonymous memory.
@@ -191,6 +209,9 @@ func typicalAnswer(addr, key string) ([]byte, error) {
 	request.Header.Set("X-Api-Key", key)
 	if err := fasthttp.Do(request, response); err != nil {
 		return nil, err
+	}
+	if response.StatusCode() != fasthttp.StatusOK {
+		return nil, fmt.Errorf("respuesta típica: %d %s", response.StatusCode(), response.Body())
 	}
 	return bytes.Clone(response.Body()), nil
 }

@@ -11,16 +11,16 @@ import (
 // layout, ASCII only, and returns its RFCs.
 func writeList(w io.Writer, rows int, random *rand.Rand) ([]string, error) {
 	out := bufio.NewWriter(w)
-	out.WriteString("Informacion actualizada al 31 de agosto de 2026,,,,,,,,,,,,,,,,,,,\r\n")
-	out.WriteString("Listado completo de contribuyentes (Articulo 69-B del CFF),,,,,,,,,,,,,,,,,,,\r\n")
-	out.WriteString("No,RFC,Nombre del Contribuyente,Situacion del contribuyente," +
-		"Numero y fecha de oficio global de presuncion SAT,Publicacion pagina SAT presuntos," +
-		"Numero y fecha de oficio global de presuncion DOF,Publicacion DOF presuntos," +
-		"Numero y fecha de oficio global de contribuyentes que desvirtuaron SAT,Publicacion pagina SAT desvirtuados," +
-		"Numero y fecha de oficio global de contribuyentes que desvirtuaron DOF,Publicacion DOF desvirtuados," +
-		"Numero y fecha de oficio global de definitivos SAT,Publicacion pagina SAT definitivos," +
-		"Numero y fecha de oficio global de definitivos DOF,Publicacion DOF definitivos," +
-		"Numero y fecha de oficio global de sentencia favorable SAT,Publicacion pagina SAT sentencia favorable," +
+	fmt.Fprint(out, "Informacion actualizada al 31 de agosto de 2026,,,,,,,,,,,,,,,,,,,\r\n")
+	fmt.Fprint(out, "Listado completo de contribuyentes (Articulo 69-B del CFF),,,,,,,,,,,,,,,,,,,\r\n")
+	fmt.Fprint(out, "No,RFC,Nombre del Contribuyente,Situacion del contribuyente,"+
+		"Numero y fecha de oficio global de presuncion SAT,Publicacion pagina SAT presuntos,"+
+		"Numero y fecha de oficio global de presuncion DOF,Publicacion DOF presuntos,"+
+		"Numero y fecha de oficio global de contribuyentes que desvirtuaron SAT,Publicacion pagina SAT desvirtuados,"+
+		"Numero y fecha de oficio global de contribuyentes que desvirtuaron DOF,Publicacion DOF desvirtuados,"+
+		"Numero y fecha de oficio global de definitivos SAT,Publicacion pagina SAT definitivos,"+
+		"Numero y fecha de oficio global de definitivos DOF,Publicacion DOF definitivos,"+
+		"Numero y fecha de oficio global de sentencia favorable SAT,Publicacion pagina SAT sentencia favorable,"+
 		"Numero y fecha de oficio global de sentencia favorable DOF,Publicacion DOF sentencia favorable\r\n")
 	rfcs := make([]string, rows)
 	for i := range rfcs {

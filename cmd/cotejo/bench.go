@@ -30,7 +30,11 @@ func (c *benchCmd) Run(a *app) error {
 	host := bench.Host{
 		Prepare: prepareBench,
 		Command: func(ctx context.Context, args ...string) *exec.Cmd {
-			return exec.CommandContext(ctx, os.Args[0], args...)
+			// Neither the machine's configuration nor its variables: prepareBench
+			// does not know them either.
+			cmd := exec.CommandContext(ctx, os.Args[0], append([]string{"--config", os.DevNull}, args...)...)
+			cmd.Env = cleanEnvironment(os.Environ())
+			return cmd
 		},
 		Progress: func(format string, args ...any) { fmt.Fprintf(a.stderr, format+"\n", args...) },
 	}
@@ -53,7 +57,7 @@ func (c *benchBareCmd) Run(a *app) error { return bench.ServeBare(a.config.get("
 // prepareBench loads the list and records verifications through the pipeline
 // that serves requests, with as many askers as the sequencer likes.
 func prepareBench(ctx context.Context, dir, listFile string, records int) (_ string, err error) {
-	n, err := openNode(configuration{values: map[string]string{"data": dir}})
+	n, err := openNode(ctx, configuration{values: map[string]string{"data": dir}}, mayBeCreated)
 	if err != nil {
 		return "", err
 	}

@@ -32,7 +32,7 @@ func newOrgReply(o accounts.Organization) orgReply {
 }
 
 type keyReply struct {
-	Key     string `json:"llave"`
+	Key     string `json:"llave,omitempty"` // only when it is created
 	ID      string `json:"llave_id"`
 	Org     string `json:"org"`
 	Mode    string `json:"modo"`
@@ -50,6 +50,15 @@ type walletReply struct {
 	Balance string     `json:"saldo"`
 	Lots    []lotReply `json:"lotes"`
 }
+
+type creditReply struct {
+	Org      string `json:"org"`
+	Movement uint64 `json:"movimiento"`
+	Credited string `json:"abonado"`
+	Balance  string `json:"saldo"`
+}
+
+var modeNames = map[accounts.Mode]string{accounts.Live: "live", accounts.Test: "test"}
 
 // statusReply is what a server says of itself.
 type statusReply struct {
@@ -81,25 +90,17 @@ func (n *node) commands() admin.Commands {
 			o, err := n.accounts.CreateOrganization(ctx, a.Name)
 			return newOrgReply(o), err
 		}),
-		"orgs.list": on(func(context.Context, orgArgs) (any, error) {
-			orgs, err := n.accounts.Organizations()
+		"orgs.list": on(func(ctx context.Context, _ orgArgs) (any, error) {
+			orgs, err := n.accounts.Organizations(ctx)
 			replies := make([]orgReply, len(orgs))
 			for i, o := range orgs {
 				replies[i] = newOrgReply(o)
 			}
 			return replies, err
 		}),
-		"keys.create": on(n.createKey),
-		"wallet.credit": on(func(ctx context.Context, a orgArgs) (any, error) {
-			org, err := accounts.ParseOrg(a.Org)
-			if err != nil {
-				return nil, err
-			}
-			if _, err := n.accounts.Credit(ctx, org, a.MXN, a.Why); err != nil {
-				return nil, err
-			}
-			return n.wallet(org)
-		}),
+		"keys.create":   on(n.createKey),
+		"keys.list":     on(n.listKeys),
+		"wallet.credit": on(n.creditWallet),
 		"wallet.show": on(func(_ context.Context, a orgArgs) (any, error) {
 			org, err := accounts.ParseOrg(a.Org)
 			if err != nil {
@@ -119,12 +120,44 @@ func (n *node) createKey(ctx context.Context, a orgArgs) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	mode, ok := map[string]accounts.Mode{"live": accounts.Live, "test": accounts.Test}[a.Mode]
-	if !ok {
+	var mode accounts.Mode
+	for m, name := range modeNames {
+		if name == a.Mode {
+			mode = m
+		}
+	}
+	if mode == 0 {
 		return nil, exitWith(exitUsage, "--mode es live o test, no «%s»", a.Mode)
 	}
 	secret, key, err := n.accounts.CreateKey(ctx, org, mode)
 	return keyReply{secret, key.ID, accounts.FormatOrg(key.Org), a.Mode, civil.Timestamp(key.Created)}, err
+}
+
+func (n *node) listKeys(_ context.Context, a orgArgs) (any, error) {
+	org, err := accounts.ParseOrg(a.Org)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := n.accounts.Keys(org)
+	replies := make([]keyReply, len(keys))
+	for i, k := range keys {
+		replies[i] = keyReply{ID: k.ID, Org: a.Org, Mode: modeNames[k.Mode], Created: civil.Timestamp(k.Created)}
+	}
+	return replies, err
+}
+
+// creditWallet answers what the credit itself brought: nothing that is read
+// after it may turn a committed credit into an error.
+func (n *node) creditWallet(ctx context.Context, a orgArgs) (any, error) {
+	org, err := accounts.ParseOrg(a.Org)
+	if err != nil {
+		return nil, err
+	}
+	c, err := n.accounts.Credit(ctx, org, a.MXN, a.Why)
+	if err != nil {
+		return nil, err
+	}
+	return creditReply{Org: a.Org, Movement: c.Movement, Credited: pesos(c.Centavos), Balance: pesos(c.Balance)}, nil
 }
 
 func (n *node) wallet(org ledger.OrgID) (walletReply, error) {
@@ -140,22 +173,37 @@ func (n *node) wallet(org ledger.OrgID) (walletReply, error) {
 	return reply, err
 }
 
-// execute runs a command where the data directory is owned.
-func (a *app) execute(command string, args, result any) error {
-	dir := a.config.get("data")
+// execute runs a command where the data directory is owned. What fails once the
+// result is there is kept for later: the result must be printed first.
+func (a *app) execute(command string, create access, args, result any) error {
 	progress := func(line string) { fmt.Fprintln(a.stderr, line) }
-	if _, err := openDataDir(dir); err != nil {
-		return err
-	}
-	err := admin.Call(a.ctx, dir, command, args, result, progress)
-	if !errors.Is(err, admin.ErrNoServer) {
-		return err
-	}
-	n, err := openNode(a.config)
+	dir, err := a.openData(create)
 	if err != nil {
 		return err
 	}
-	return errors.Join(n.commands().Run(a.ctx, command, args, result, progress), n.close())
+	err = admin.Call(a.ctx, dir.path, command, args, result, progress)
+	if !errors.Is(err, admin.ErrNoServer) {
+		return err
+	}
+	n, err := openNode(a.ctx, a.config, create)
+	if err != nil {
+		return err
+	}
+	if err := n.commands().Run(a.ctx, command, args, result, progress); err != nil {
+		return errors.Join(err, n.close())
+	}
+	a.late = n.close()
+	return nil
+}
+
+// change is execute for a command that changes something. When its answer was
+// lost it says how to find out what became of it: check is a command line.
+func (a *app) change(command string, create access, args, result any, check string) error {
+	err := a.execute(command, create, args, result)
+	if errors.Is(err, admin.ErrLost) {
+		return fmt.Errorf("resultado desconocido: revise con «cotejo %s --data %s» antes de repetir: %w", check, a.config.get("data"), err)
+	}
+	return err
 }
 
 type orgsCreate struct {
@@ -164,7 +212,7 @@ type orgsCreate struct {
 
 func (c *orgsCreate) Run(a *app) error {
 	var r orgReply
-	if err := a.execute("orgs.create", orgArgs{Name: c.Name}, &r); err != nil {
+	if err := a.change("orgs.create", mayBeCreated, orgArgs{Name: c.Name}, &r, "orgs list"); err != nil {
 		return err
 	}
 	return a.print(r, func() {
@@ -176,7 +224,7 @@ type orgsList struct{}
 
 func (c *orgsList) Run(a *app) error {
 	var r []orgReply
-	if err := a.execute("orgs.list", orgArgs{}, &r); err != nil {
+	if err := a.execute("orgs.list", mustExist, orgArgs{}, &r); err != nil {
 		return err
 	}
 	return a.print(r, func() {
@@ -196,12 +244,34 @@ type keysCreate struct {
 
 func (c *keysCreate) Run(a *app) error {
 	var r keyReply
-	if err := a.execute("keys.create", orgArgs{Org: c.Org, Mode: c.Mode}, &r); err != nil {
+	if err := a.change("keys.create", mustExist, orgArgs{Org: c.Org, Mode: c.Mode}, &r, "keys list --org "+c.Org); err != nil {
+		return err
+	}
+	var written error
+	err := a.print(r, func() {
+		if _, written = fmt.Fprintf(a.stdout, "%s\n", r.Key); written == nil {
+			fmt.Fprintln(a.stderr, "Guárdela ahora: no se conserva y no se puede mostrar otra vez.")
+		}
+	})
+	if err = errors.Join(err, written); err != nil {
+		return exitWith(exitIO, "la llave %s quedó creada y no se pudo mostrar; cree otra: %w", r.ID, err)
+	}
+	return nil
+}
+
+type keysList struct {
+	Org string `required:"" help:"Organización (org_…)."`
+}
+
+func (c *keysList) Run(a *app) error {
+	var r []keyReply
+	if err := a.execute("keys.list", mustExist, orgArgs{Org: c.Org}, &r); err != nil {
 		return err
 	}
 	return a.print(r, func() {
-		fmt.Fprintf(a.stdout, "%s\n", r.Key)
-		fmt.Fprintln(a.stderr, "Guárdela ahora: no se conserva y no se puede mostrar otra vez.")
+		for _, k := range r {
+			fmt.Fprintf(a.stdout, "%s  %s  %s\n", k.ID, k.Mode, k.Created)
+		}
 	})
 }
 
@@ -216,11 +286,12 @@ func (c *walletCredit) Run(a *app) error {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	var r walletReply
-	if err := a.execute("wallet.credit", orgArgs{Org: c.Org, MXN: centavos, Why: c.Reason}, &r); err != nil {
+	var r creditReply
+	args := orgArgs{Org: c.Org, MXN: centavos, Why: c.Reason}
+	if err := a.change("wallet.credit", mustExist, args, &r, "wallet show --org "+c.Org); err != nil {
 		return err
 	}
-	return a.print(r, func() { fmt.Fprintf(a.stdout, "abonados %s MXN; saldo %s MXN\n", pesos(centavos), r.Balance) })
+	return a.print(r, func() { fmt.Fprintf(a.stdout, "abonados %s MXN; saldo %s MXN\n", r.Credited, r.Balance) })
 }
 
 type walletShow struct {
@@ -229,7 +300,7 @@ type walletShow struct {
 
 func (c *walletShow) Run(a *app) error {
 	var r walletReply
-	if err := a.execute("wallet.show", orgArgs{Org: c.Org}, &r); err != nil {
+	if err := a.execute("wallet.show", mustExist, orgArgs{Org: c.Org}, &r); err != nil {
 		return err
 	}
 	return a.print(r, func() {

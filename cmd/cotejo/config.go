@@ -20,13 +20,15 @@ import (
 var settings = []struct{ key, def, doc string }{
 	{"data", "cotejo-data", "carpeta de datos"},
 	{"addr", "127.0.0.1:8080", "dirección en la que escucha el servicio"},
-	{"base_url", "", "dirección pública, para las ligas de ayuda; vacía: rutas relativas"},
 	{"mirror", "", "raíz desde la que se descargan las fuentes; vacía: los servidores oficiales"},
 	{"pepper_file", "", "archivo con el secreto de las llaves; vacío: DATA/pepper, creado al primer arranque"},
 }
 
-// originDefault marks a value that nobody set.
-const originDefault = "valor por omisión"
+// originDefault marks a value that nobody set, originFlag one of this command.
+const (
+	originDefault = "valor por omisión"
+	originFlag    = "opción de la línea de comandos"
+)
 
 // defaultConfigFile is read when it exists and no other was named.
 const defaultConfigFile = "/etc/cotejo/cotejo.yaml"
@@ -76,7 +78,7 @@ func loadConfiguration(path string, flags map[string]string, environ []string) (
 		EnvironFunc: func() []string { return environ },
 		TransformFunc: func(name, value string) (string, any) {
 			switch key := strings.ToLower(strings.TrimPrefix(name, "COTEJO_")); key {
-			case "config", "lang", "shared", "kills", "crashes", "update":
+			case "config", "lang", "shared", "kills", "crashes":
 				return "", nil // not settings: the file's own name, language, test knobs
 			default:
 				return key, value
@@ -98,7 +100,7 @@ func loadConfiguration(path string, flags map[string]string, environ []string) (
 	if err := fromFlags.Load(confmap.Provider(given, "."), nil); err != nil {
 		return c, err
 	}
-	return c, overlay("opción de la línea de comandos", fromFlags)
+	return c, overlay(originFlag, fromFlags)
 }
 
 // nearest suggests the setting that a mistyped key may have meant.
@@ -161,6 +163,11 @@ func (cmd *configShow) Run(app *app) error {
 			fmt.Fprintf(app.stdout, "  # %s\n", l.Doc)
 		}
 	})
+}
+
+// cleanEnvironment leaves out what would configure a child of this program.
+func cleanEnvironment(environ []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(v string) bool { return strings.HasPrefix(v, "COTEJO_") })
 }
 
 // environment is the process environment; a test replaces it.

@@ -17,7 +17,7 @@ func writeConfig(t *testing.T, text string) string {
 }
 
 func TestLayersOfTheConfiguration(t *testing.T) {
-	path := writeConfig(t, "addr: archivo:1\ndata: /archivo\nbase_url: https://archivo.test\n")
+	path := writeConfig(t, "addr: archivo:1\ndata: /archivo\nmirror: https://archivo.test\n")
 	c, err := loadConfiguration(path, map[string]string{"addr": "opcion:1"}, []string{"COTEJO_ADDR=entorno:1", "COTEJO_DATA=/entorno", "OTRA=x"})
 	if err != nil {
 		t.Fatal(err)
@@ -30,8 +30,8 @@ func TestLayersOfTheConfiguration(t *testing.T) {
 	}
 	f("addr", "opcion:1", "opción")
 	f("data", "/entorno", "variable")
-	f("base_url", "https://archivo.test", "archivo")
-	f("mirror", "", originDefault)
+	f("mirror", "https://archivo.test", "archivo")
+	f("pepper_file", "", originDefault)
 }
 
 func TestUnknownSettingsAreErrors(t *testing.T) {

@@ -4,22 +4,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strconv"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"cotejo/accounts"
+	"cotejo/civil"
 	"cotejo/ingest"
+	"cotejo/snapshots"
 	"cotejo/testdata/mirror"
 )
 
 // demoBalance is what the demonstration's wallet is funded with, in centavos.
 const demoBalance = 500_00
+
+const demoSource = "sat_69b"
 
 type demoCmd struct {
 	Addr *string `help:"Dirección y puerto; si el puerto está ocupado se toma el siguiente libre." placeholder:"HOST:PUERTO"`
@@ -27,22 +33,55 @@ type demoCmd struct {
 
 // Run serves invented data in the official format from a mirror inside this
 // process, ingests it over HTTP with the code that ingests the real thing, and
-// answers on it until it is interrupted.
-func (c *demoCmd) Run(a *app) (err error) {
-	config := a.config
-	where := "carpeta " + config.get("data")
-	if config.origins["data"] == originDefault {
-		dir, err := os.MkdirTemp("", "cotejo-demo-")
+// answers on it until it is interrupted. An interruption is its normal end,
+// whenever it comes.
+func (c *demoCmd) Run(a *app) error {
+	// Only a directory that was named for it: the configured one may hold the
+	// data of a service.
+	dir, where, temporary := a.config.get("data"), "carpeta "+a.config.get("data"), false
+	if a.config.origins["data"] != originFlag {
+		temp, err := os.MkdirTemp("", "cotejo-demo-")
 		if err != nil {
 			return &exitError{exitIO, err}
 		}
-		defer os.RemoveAll(dir)
-		config.values["data"], where = dir, "carpeta temporal"
+		defer os.RemoveAll(temp)
+		dir, where, temporary = temp, "carpeta temporal", true
 	}
-	out := a.stdout
-	fmt.Fprintf(out, "cotejo demo · espejo local, datos sintéticos, %s\n", where)
+	if err := claimForDemo(dir, temporary); err != nil {
+		return err
+	}
+	config := configuration{values: map[string]string{"data": dir, "addr": a.config.get("addr")}}
+	fmt.Fprintf(a.stdout, "cotejo demo · espejo local, datos sintéticos, %s\n", where)
+	if err := runDemo(a, config); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	fmt.Fprintln(a.stdout, "demo terminada")
+	return nil
+}
 
-	n, err := openNode(config)
+// claimForDemo marks a directory as a demonstration's, unless it holds anything
+// that no demonstration made.
+func claimForDemo(dir string, temporary bool) error {
+	marker := filepath.Join(dir, fileDemo)
+	if _, err := os.Stat(marker); err == nil {
+		return nil
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return &exitError{exitIO, err}
+	}
+	if len(entries) > 0 && !temporary {
+		return exitWith(exitUsage, "%s tiene datos que no son de una demostración: use --data con una carpeta nueva, o ninguna", dir)
+	}
+	if err := makeDurably(dir); err != nil {
+		return &exitError{exitIO, err}
+	}
+	return createFile(marker, []byte("datos sintéticos de «cotejo demo»\n"))
+}
+
+func runDemo(a *app, config configuration) error {
+	out := a.stdout
+	n, err := openNode(a.ctx, config, mayBeCreated)
 	if err != nil {
 		return err
 	}
@@ -57,18 +96,18 @@ func (c *demoCmd) Run(a *app) (err error) {
 	if err != nil {
 		return errors.Join(err, n.close())
 	}
-	s, err := startService(a.ctx, config, n, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	s, err := startService(a.ctx, n, slog.New(slog.NewTextHandler(a.stderr, nil)), nil)
 	if err != nil {
 		return err
 	}
-	l, err := listenFrom(config.get("addr"))
+	l, moved, err := listenFrom(config.get("addr"))
 	if err != nil {
 		return errors.Join(exitWith(exitUnavailable, "%w", err), s.close())
 	}
-	base := "http://" + l.Addr().String()
-	if l.Addr().String() != config.get("addr") {
+	if moved {
 		fmt.Fprintf(out, "! %s está ocupado; se usa %s\n", config.get("addr"), l.Addr())
 	}
+	base := "http://" + reachable(l.Addr())
 	fmt.Fprintf(out, `✓ servicio listo                                   %s
   llave viva    %s   (%s MXN de saldo)
   llave prueba  %s
@@ -79,15 +118,23 @@ Pruebe:
   %s verify all --data %s   # recalcula cada respuesta desde los archivos
 Ctrl-C termina.
 `, base, live, pesos(demoBalance), test, live, base, test, base, base, os.Args[0], config.get("data"))
-	if err := s.serve(a.ctx, l); err != nil {
-		return err
-	}
-	fmt.Fprintln(out, "demo terminada")
-	return nil
+	return s.serve(a.ctx, l)
 }
 
-// ingestMirror loads every stage of the bundled mirror, oldest first.
+// ingestMirror loads the stages of the bundled mirror, oldest first, and returns
+// how many versions there are now. A directory that was used before goes on from
+// the version that it serves.
 func ingestMirror(ctx context.Context, d *dataDir) (versions int, err error) {
+	serving, err := d.sources.LatestEdition()
+	if err != nil && !errors.Is(err, snapshots.ErrNoEdition) {
+		return 0, err
+	}
+	var corte civil.Date
+	for _, e := range serving.Sources {
+		if e.Source == demoSource {
+			corte, versions = e.Corte, len(e.Chain)
+		}
+	}
 	var stage atomic.Int64
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -100,9 +147,12 @@ func ingestMirror(ctx context.Context, d *dataDir) (versions int, err error) {
 	go func() { _ = server.Serve(l) }()
 	defer server.Close()
 	for n := range mirror.Stages {
+		if !corte.Before(mirror.Corte(n)) {
+			continue
+		}
 		stage.Store(int64(n))
 		r, err := ingest.Ingest(ctx, d.sources, ingest.Request{
-			Source: "sat_69b", Mirror: "http://" + l.Addr().String(), Now: now(),
+			Source: demoSource, Mirror: "http://" + l.Addr().String(), Now: now(),
 		})
 		if err != nil {
 			return versions, err
@@ -117,7 +167,8 @@ func ingestMirror(ctx context.Context, d *dataDir) (versions int, err error) {
 	return versions, nil
 }
 
-// demoAccount makes one organization with money and both kinds of keys.
+// demoAccount makes one organization with money and both kinds of keys: anew
+// each time, because a key can be shown only once.
 func demoAccount(ctx context.Context, n *node) (live, test string, err error) {
 	org, err := n.accounts.CreateOrganization(ctx, "Demostración, S.A. de C.V.")
 	if err != nil {
@@ -134,21 +185,36 @@ func demoAccount(ctx context.Context, n *node) (live, test string, err error) {
 }
 
 // listenFrom listens on addr or, when its port is taken, on the next free one
-// of the same host.
-func listenFrom(addr string) (net.Listener, error) {
+// of the same host; moved tells which.
+func listenFrom(addr string) (l net.Listener, moved bool, err error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	first, err := strconv.Atoi(port)
-	if err != nil {
-		return nil, fmt.Errorf("el puerto de %s no es un número", addr)
+	if err != nil || first < 0 || first > maxPort {
+		return nil, false, fmt.Errorf("el puerto de %s no es un número de 0 a %d", addr, maxPort)
 	}
-	for p := first; p < first+100; p++ {
-		var l net.Listener
-		if l, err = net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(p))); err == nil {
-			return l, nil
+	for p := first; p <= min(first+100, maxPort); p++ {
+		l, err = net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(p)))
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			return l, p != first, err
 		}
 	}
-	return nil, err
+	return nil, false, err
+}
+
+const maxPort = 1<<16 - 1
+
+// reachable is the address at which a browser on this machine finds a listener:
+// one that listens everywhere is asked on the loopback address.
+func reachable(listening net.Addr) string {
+	host, port, err := net.SplitHostPort(listening.String())
+	if err != nil {
+		return listening.String()
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port)
 }

@@ -24,15 +24,15 @@ type finding struct {
 	Detail  string `json:"detalle"`
 }
 
-// Run looks at everything that the service needs, changes nothing but creates
-// an absent data directory, and fails when something would keep it from serving.
+// Run looks at everything that the service needs, changes nothing, and fails
+// when something would keep it from serving.
 func (c *doctorCmd) Run(a *app) error {
-	dir, err := openDataDir(a.config.get("data"))
+	dir, err := openDataDir(a.config.get("data"), mustExist)
 	if err != nil {
 		return err
 	}
 	findings := []finding{
-		checkWritable(dir.path), checkDisk(dir.path), checkClock(), checkPepper(a.config, dir.path),
+		checkWritable(dir.path), checkExposed(dir.path), checkDisk(dir.path), checkClock(), checkPepper(a.config, dir.path),
 		checkEdition(dir), checkServer(a, dir.path),
 	}
 	bad := 0
@@ -68,6 +68,13 @@ func checkWritable(path string) finding {
 	return finding{true, "carpeta", path + ": se puede escribir"}
 }
 
+func checkExposed(path string) finding {
+	if err := exposed(path); err != nil {
+		return finding{false, "permisos", err.Error()}
+	}
+	return finding{true, "permisos", "solo entra su dueño"}
+}
+
 func checkDisk(path string) finding {
 	var s unix.Statfs_t
 	if err := unix.Statfs(path, &s); err != nil {
@@ -83,18 +90,18 @@ func checkClock() finding {
 	return finding{t.Year() >= 2026, "reloj", t.Format(time.RFC3339)}
 }
 
-func checkPepper(config configuration, path string) finding {
-	file := config.get("pepper_file")
-	if file == "" {
-		file = filepath.Join(path, filePepper)
+func checkPepper(config configuration, dir string) finding {
+	path, ours := pepperPath(config, dir)
+	_, err := readPepper(path)
+	// Whether it is the right one, only who owns the accounts can tell.
+	_, errAccounts := os.Stat(filepath.Join(dir, dirAccounts))
+	if ours && errors.Is(err, os.ErrNotExist) && errors.Is(errAccounts, os.ErrNotExist) {
+		return finding{true, "secreto", "se creará al primer arranque en " + path}
 	}
-	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
-		return finding{true, "secreto", "se creará al primer arranque en " + file}
-	}
-	if _, err := readPepper(file); err != nil {
+	if err != nil {
 		return finding{false, "secreto", err.Error()}
 	}
-	return finding{true, "secreto", file}
+	return finding{true, "secreto", path}
 }
 
 // checkEdition opens the newest edition, which compares every file with its hash.

@@ -35,7 +35,7 @@ func (c *ingestCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	dir, err := openDataDir(a.config.get("data"))
+	dir, err := a.openData(mayBeCreated)
 	if err != nil {
 		return err
 	}

@@ -1,16 +1,18 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
+
+	"cotejo/accounts"
+	"cotejo/ledger"
 )
 
 // kills returns how many times the tests below kill a process: COTEJO_KILLS, or
@@ -20,56 +22,98 @@ func kills(t *testing.T, few int) int {
 	if err != nil {
 		return few
 	}
-	return n
+	return max(n, few)
 }
 
-// TestKilledServerLosesNothing kills the real server under load, again and
-// again on one data directory. Every answer that a client has seen must be there
-// once, with its charge; sums must hold; every record must recompute.
+// moments spreads n delays over a duration, one at random in each n-th of it, in
+// random order: the kills land in every phase, however fast the machine is.
+func moments(random *rand.Rand, n int, over time.Duration) []time.Duration {
+	delays := make([]time.Duration, n)
+	for i, at := range random.Perm(n) {
+		delays[i] = time.Duration((float64(at) + random.Float64()) / float64(n) * float64(over))
+	}
+	return delays
+}
+
+// killAfter kills a started process when it has lived for that long, and returns
+// when it is dead.
+func killAfter(cmd *exec.Cmd, delay time.Duration) {
+	timer := time.AfterFunc(delay, func() { _ = cmd.Process.Kill() })
+	defer timer.Stop()
+	_ = cmd.Wait() // says that it was killed, or had ended before
+}
+
+// TestKilledServerLosesNothing kills the real server, while it starts and under
+// load, again and again on one data directory. Every answer that a client has
+// seen must be there once, with its charge; sums must hold; every record must
+// recompute.
 func TestKilledServerLosesNothing(t *testing.T) {
-	rounds := kills(t, 3)
-	data := t.TempDir()
-	cotejo(t, 0, "ingest", "--file", "sat_69b="+stageFile(t, 0), "--data", data)
+	rounds := kills(t, 4)
+	data := loadedData(t, 0)
 	org := cotejoJSON[orgReply](t, "orgs", "create", "--name", "ALFA", "--data", data).ID
 	key := cotejoJSON[keyReply](t, "keys", "create", "--org", org, "--mode", "live", "--data", data).Key
 	const funds = 90_000_000 // pesos
 	cotejo(t, 0, "wallet", "credit", "--org", org, "--mxn", strconv.Itoa(funds), "--reason", "prueba", "--data", data)
 
-	random := rand.New(rand.NewPCG(9, 9))
+	// How long it takes to listen: every other kill comes before that, and the
+	// others after the first answer.
+	started := time.Now()
+	s := serveChild(t, data)
+	startup := time.Since(started)
+	s.stop(t)
+
 	seen := map[string]string{}
+	starting, serving := 0, 0
+	random := rand.New(rand.NewPCG(9, 9))
+	early := moments(random, (rounds+1)/2, startup)
 	for round := range rounds {
-		s := serveChild(t, data)
+		s := startServing(t, data)
+		dead, answered := make(chan struct{}), make(chan struct{})
+		var first sync.Once
 		var mu sync.Mutex
 		var wg sync.WaitGroup
+		before := len(seen)
 		for range 16 {
-			wg.Add(1)
-			go func() {
-				defer wg.Done()
+			wg.Go(func() {
 				for i := 0; ; i++ {
 					status, body, _, err := s.get(fmt.Sprintf("/v1/empresa/EFO0101%02dAA1", 1+i%28), key)
 					if err != nil {
-						return // killed
+						select {
+						case <-dead:
+							return
+						case <-time.After(5 * time.Millisecond): // not listening yet, or cut
+							continue
+						}
 					}
 					id, _ := at(body, "verification_id").(string)
 					sha, _ := at(body, "registro_sha256").(string)
 					mu.Lock()
-					if _, repeated := seen[id]; repeated || status != 200 || id == "" {
+					if _, repeated := seen[id]; repeated || status != 200 || id == "" || sha == "" {
 						t.Errorf("vuelta %d: respuesta %d con id repetido o ausente: %v", round, status, body)
 					}
 					seen[id] = sha
 					mu.Unlock()
+					first.Do(func() { close(answered) })
 				}
-			}()
+			})
 		}
-		// How far the process gets before it dies is the point of the test.
-		wait, cancel := context.WithTimeout(t.Context(), time.Duration(20+random.IntN(300))*time.Millisecond)
-		<-wait.Done()
-		cancel()
-		if err := s.cmd.Process.Signal(syscall.SIGKILL); err != nil {
-			t.Fatal(err)
+		delay := early[round/2]
+		if round%2 == 1 {
+			select {
+			case <-answered:
+			case <-time.After(20 * time.Second):
+				t.Fatalf("el servidor no responde: %s", s.log)
+			}
+			delay = time.Duration(random.IntN(300)) * time.Millisecond
 		}
-		s.cmd.Wait()
+		killAfter(s.cmd, delay)
+		close(dead)
 		wg.Wait()
+		if len(seen) == before {
+			starting++
+		} else {
+			serving++
+		}
 
 		r := cotejoJSON[verifyReply](t, "verify", "all", "--data", data)
 		if !r.OK || r.Records < len(seen) {
@@ -80,51 +124,107 @@ func TestKilledServerLosesNothing(t *testing.T) {
 			t.Fatalf("vuelta %d: %d registros y saldo %s, se esperaba %s", round, r.Records, wallet.Balance, want)
 		}
 	}
-	missing := 0
-	n, err := openNode(configuration{values: map[string]string{"data": data}})
+	lost, double := audit(t, data, org, seen)
+	t.Logf("%d kills (%d starting, %d serving), %d acknowledged, %d lost, %d double", rounds, starting, serving, len(seen), lost, double)
+	if lost > 0 || double > 0 {
+		t.Errorf("de %d respuestas vistas faltan %d; %d se cobraron más de una vez", len(seen), lost, double)
+	}
+	if starting == 0 || serving == 0 {
+		t.Errorf("las muertes no llegaron en todas las fases: %d al arrancar, %d sirviendo", starting, serving)
+	}
+}
+
+// audit looks for each answer that a client saw, and counts the charges of each.
+func audit(t *testing.T, data, org string, seen map[string]string) (lost, double int) {
+	t.Helper()
+	n, err := openNode(t.Context(), configuration{values: map[string]string{"data": data}}, mustExist)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer n.close()
+	id, err := accounts.ParseOrg(org)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := n.accounts.Organization(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	charges := map[string]int{}
+	err = n.ledger.Movements(o.Account, func(m *ledger.Movement) error {
+		if m.Kind == ledger.KindCharge {
+			charges[m.Record.String()]++
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, times := range charges {
+		if times > 1 {
+			double++
+		}
+	}
 	for id, sha := range seen {
 		parsed, ok := n.ledger.ParseID(id)
 		record, err := n.ledger.Lookup(parsed)
-		if !ok || err != nil || !strings.Contains(string(record.Acta), sha) || record.Centavos != 1200 {
-			missing++
+		if !ok || err != nil || !strings.Contains(string(record.Acta), sha) || record.Centavos != 1200 || charges[id] == 0 {
+			lost++
 		}
 	}
-	t.Logf("%d kills, %d acknowledged, %d lost, 0 double", rounds, len(seen), missing)
-	if missing > 0 || len(seen) == 0 {
-		t.Fatalf("%d de %d respuestas vistas no están", missing, len(seen))
-	}
+	return lost, double
 }
 
 // TestKilledIngestServesTheLastGoodEdition kills the ingest of the next version
 // at any instant: the edition before or the one after is served, never a mixture.
 func TestKilledIngestServesTheLastGoodEdition(t *testing.T) {
-	random := rand.New(rand.NewPCG(9, 10))
-	for round := range kills(t, 5) {
-		data := t.TempDir()
-		cotejo(t, 0, "ingest", "--file", "sat_69b="+stageFile(t, 0), "--data", data)
-		before := cotejo(t, 0, "check", "EFO010101AA1", "--data", data, "--json")
-
+	ingesting := func(data string) *exec.Cmd {
 		cmd := program(t.Context(), "ingest", "--file", "sat_69b="+stageFile(t, 1), "--data", data)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		wait, cancel := context.WithTimeout(t.Context(), time.Duration(random.IntN(60_000))*time.Microsecond)
-		<-wait.Done()
-		cancel()
-		cmd.Process.Kill()
-		cmd.Wait()
+		return cmd
+	}
+	// The shortest of a few: the first run of a program is slow. Half of the
+	// delays are then well beyond it.
+	unkilled := time.Hour
+	for range 3 {
+		data := loadedData(t, 0)
+		started := time.Now()
+		if err := ingesting(data).Wait(); err != nil {
+			t.Fatal(err)
+		}
+		unkilled = min(unkilled, time.Since(started))
+	}
+
+	rounds := kills(t, 6)
+	older, newer, during := 0, 0, 0
+	for round, delay := range moments(rand.New(rand.NewPCG(9, 10)), rounds, 5*unkilled/2) {
+		data := loadedData(t, 0)
+		before := cotejo(t, 0, "check", "EFO010101AA1", "--data", data, "--json")
+		killAfter(ingesting(data), delay)
+		if left, err := os.ReadDir(data + "/fuentes/tmp"); err != nil {
+			t.Fatal(err)
+		} else if len(left) > 0 {
+			during++
+		}
 
 		cotejo(t, 0, "doctor", "--data", data)
 		killed := cotejo(t, 0, "check", "EFO010101AA1", "--data", data, "--json")
 		cotejo(t, 0, "ingest", "--file", "sat_69b="+stageFile(t, 1), "--data", data)
 		after := cotejo(t, 0, "check", "EFO010101AA1", "--data", data, "--json")
-		if killed != before && killed != after {
+		switch killed {
+		case before:
+			older++
+		case after:
+			newer++
+		default:
 			t.Fatalf("vuelta %d: la edición servida no es la anterior ni la nueva:\n%s", round, killed)
 		}
 		cotejo(t, 0, "verify", "all", "--data", data)
+	}
+	t.Logf("%d kills: %d before the new edition, %d after; %d left temporary files", rounds, older, newer, during)
+	if older == 0 || newer == 0 {
+		t.Errorf("las muertes no llegaron en todas las fases: %d antes de publicar, %d después", older, newer)
 	}
 }

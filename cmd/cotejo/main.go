@@ -14,52 +14,17 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
-
-	"cotejo/accounts"
-	"cotejo/admin"
-	"cotejo/ingest"
-	"cotejo/ledger"
-	"cotejo/snapshots"
-	"cotejo/store"
 )
 
 // version is set by the build (-ldflags "-X main.version=…").
 var version = "desarrollo"
 
-// Exit codes, documented in docs/operations.md. 2 is left to the Go runtime: a
-// crash exits with it.
-const (
-	exitFailed      = 1
-	exitVerifyNo    = 3
-	exitPartial     = 4
-	exitNotFound    = 5
-	exitUsage       = 64
-	exitUnavailable = 69
-	exitInUse       = 73
-	exitIO          = 74
-	exitTryAgain    = 75
-	exitConfig      = 78
-	exitInterrupted = 130
-)
-
-// exitError ends the process with a code of its own.
-type exitError struct {
-	code int
-	err  error
-}
-
-func (e *exitError) Error() string { return e.err.Error() }
-func (e *exitError) Unwrap() error { return e.err }
-
-func exitWith(code int, format string, args ...any) error {
-	return &exitError{code, fmt.Errorf(format, args...)}
-}
-
 // cli is the command line. Flags that are settings default to the configuration.
 type cli struct {
-	Config string  `help:"Archivo de configuración." env:"COTEJO_CONFIG" placeholder:"ARCHIVO"`
-	Data   *string `help:"Carpeta de datos." placeholder:"CARPETA"`
-	JSON   bool    `help:"Resultado en JSON."`
+	Config     string  `help:"Archivo de configuración." env:"COTEJO_CONFIG" placeholder:"ARCHIVO"`
+	Data       *string `help:"Carpeta de datos." placeholder:"CARPETA"`
+	PepperFile *string `name:"pepper-file" help:"Archivo con el secreto de las llaves." placeholder:"ARCHIVO"`
+	JSON       bool    `help:"Resultado en JSON."`
 
 	Serve     serveCmd     `cmd:"" help:"Sirve la API."`
 	Demo      demoCmd      `cmd:"" help:"Todo en marcha sobre un espejo local con datos sintéticos."`
@@ -73,11 +38,15 @@ type cli struct {
 	} `cmd:"" help:"Organizaciones."`
 	Keys struct {
 		Create keysCreate `cmd:"" help:"Crea una llave; se muestra una sola vez."`
+		List   keysList   `cmd:"" help:"Lista las llaves de una organización, sin su secreto."`
 	} `cmd:"" help:"Llaves de la API."`
 	Wallet struct {
 		Credit walletCredit `cmd:"" help:"Abona saldo de paquete."`
 		Show   walletShow   `cmd:"" help:"Muestra saldo y lotes."`
 	} `cmd:"" help:"Monedero."`
+	Snapshots struct {
+		Rebuild snapshotsRebuild `cmd:"" help:"Lee otra vez los archivos oficiales, compara y repone lo que falte."`
+	} `cmd:"" help:"Versiones guardadas."`
 	Conf struct {
 		Show configShow `cmd:"" help:"Muestra la configuración."`
 	} `cmd:"" name:"config" help:"Configuración."`
@@ -93,6 +62,9 @@ type app struct {
 	config         configuration
 	json           bool
 	stdout, stderr io.Writer
+	// late is what failed after the command had done its work: its result is
+	// printed first.
+	late error
 }
 
 // print writes v as one JSON document, or calls human.
@@ -168,10 +140,11 @@ func parseAndRun(ctx context.Context, parser *kong.Kong, c *cli, args []string, 
 		return 0, &exitError{exitConfig, err}
 	}
 	a := &app{ctx: ctx, config: config, json: c.JSON, stdout: stdout, stderr: stderr}
-	return 0, command.Run(a)
+	err = command.Run(a)
+	return 0, errors.Join(err, a.late)
 }
 
-// settingOf turns a flag's name into its setting's: --base-url is base_url.
+// settingOf turns a flag's name into its setting's: --pepper-file is pepper_file.
 func settingOf(flag string) string {
 	b := []byte(flag)
 	for i := range b {
@@ -180,32 +153,6 @@ func settingOf(flag string) string {
 		}
 	}
 	return string(b)
-}
-
-// exitCode is the one table from error to exit code.
-func exitCode(err error) int {
-	var exit *exitError
-	var corrupt *snapshots.CorruptError
-	var remote *admin.Error
-	switch {
-	case errors.As(err, &exit):
-		return exit.code
-	case errors.As(err, &remote):
-		return remote.Code
-	case errors.Is(err, context.Canceled):
-		return exitInterrupted
-	case errors.Is(err, store.ErrInUse):
-		return exitInUse
-	case errors.Is(err, ingest.ErrUnavailable):
-		return exitUnavailable
-	case errors.Is(err, snapshots.ErrBusy), errors.Is(err, ledger.ErrBusy):
-		return exitTryAgain
-	case errors.As(err, &corrupt):
-		return exitVerifyNo
-	case errors.Is(err, accounts.ErrNotFound), errors.Is(err, snapshots.ErrNotFound), errors.Is(err, snapshots.ErrNoEdition):
-		return exitNotFound
-	}
-	return exitFailed
 }
 
 type versionCmd struct{}

@@ -4,10 +4,22 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
+
+	"cotejo/accounts"
+	"cotejo/admin"
+	"cotejo/ingest"
+	"cotejo/ledger"
+	"cotejo/snapshots"
+	"cotejo/store"
 )
 
 // TestMain lets the test binary stand in for the program, so that tests can
@@ -21,10 +33,12 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// program returns a command that runs this program in a process of its own.
+// program returns a command that runs this program in a process of its own,
+// with its defaults.
 func program(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, os.Args[0], args...)
-	cmd.Env = append(os.Environ(), "COTEJO_TEST_CHILD=1")
+	// The race detector would sleep a second at its end.
+	cmd.Env = append(cleanEnvironment(os.Environ()), "COTEJO_TEST_CHILD=1", "GORACE=atexit_sleep_ms=0")
 	return cmd
 }
 
@@ -47,6 +61,27 @@ func cotejoJSON[T any](t *testing.T, args ...string) (v T) {
 	return v
 }
 
+// newData names a data directory that is not there yet.
+func newData(t *testing.T) string { return t.TempDir() + "/datos" }
+
+// loadedData returns a data directory that holds a stage of the mirror.
+func loadedData(t *testing.T, stage int) string {
+	t.Helper()
+	data := newData(t)
+	cotejo(t, 0, "ingest", "--file", "sat_69b="+stageFile(t, stage), "--data", data)
+	return data
+}
+
+// failing runs a command line that must fail and returns what it says.
+func failing(t *testing.T, wantCode int, args ...string) (stderr string) {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	if code := run(t.Context(), args, &out, &errOut); code != wantCode {
+		t.Fatalf("cotejo %s: código %d, se esperaba %d\n%s%s", strings.Join(args, " "), code, wantCode, &out, &errOut)
+	}
+	return errOut.String()
+}
+
 // stageFile writes one stage of the bundled mirror to a file.
 func stageFile(t *testing.T, stage int) string {
 	t.Helper()
@@ -58,9 +93,8 @@ func stageFile(t *testing.T, stage int) string {
 }
 
 func TestANewcomerWithoutServer(t *testing.T) {
-	data := t.TempDir() + "/datos"
+	data := newData(t)
 	cotejo(t, exitNotFound, "check", "EFO010101AA1", "--data", data)
-	cotejo(t, 0, "doctor", "--data", data)
 	for stage := range 2 {
 		r := cotejoJSON[[]ingestReply](t, "ingest", "--file", "sat_69b="+stageFile(t, stage), "--data", data)
 		if len(r) != 1 || r[0].Version != stage+1 || r[0].Edition == "" || r[0].Rows == 0 {
@@ -76,6 +110,7 @@ func TestANewcomerWithoutServer(t *testing.T) {
 	if out := cotejo(t, 0, "check", "ZZZ010101AA1", "--data", data); !strings.Contains(out, "No aparece en esta versión") {
 		t.Fatalf("check = %s", out)
 	}
+	cotejo(t, 0, "doctor", "--data", data)
 	cotejo(t, exitUsage, "check", "EFO0101AA1", "--data", data)
 	cotejo(t, exitUsage, "check", "XAXX010101000", "--data", data)
 	cotejo(t, exitUsage, "ingest", "sat_69bb", "--data", data)
@@ -91,8 +126,7 @@ func TestANewcomerWithoutServer(t *testing.T) {
 }
 
 func TestRecomputeGivesTheSameBytes(t *testing.T) {
-	data := t.TempDir()
-	cotejo(t, 0, "ingest", "--file", "sat_69b="+stageFile(t, 0), "--data", data)
+	data := loadedData(t, 0)
 	registro := cotejo(t, 0, "check", "EFO010101AA1", "--data", data, "--json")
 	cotejo(t, 0, "ingest", "--file", "sat_69b="+stageFile(t, 1), "--data", data)
 	if now := cotejo(t, 0, "check", "EFO010101AA1", "--data", data, "--json"); now == registro {
@@ -108,12 +142,16 @@ func TestRecomputeGivesTheSameBytes(t *testing.T) {
 }
 
 func TestAccountsFromTheCommandLine(t *testing.T) {
-	data := t.TempDir()
+	data := newData(t)
 	org := cotejoJSON[orgReply](t, "orgs", "create", "--name", "ALFA", "--data", data)
 	if list := cotejoJSON[[]orgReply](t, "orgs", "list", "--data", data); len(list) != 1 || list[0] != org {
 		t.Fatalf("orgs list = %+v", list)
 	}
-	wallet := cotejoJSON[walletReply](t, "wallet", "credit", "--org", org.ID, "--mxn", "500.50", "--reason", "prueba", "--data", data)
+	credit := cotejoJSON[creditReply](t, "wallet", "credit", "--org", org.ID, "--mxn", "500.50", "--reason", "prueba", "--data", data)
+	if credit != (creditReply{org.ID, 1, "500.50", "500.50"}) {
+		t.Fatalf("credit = %+v", credit)
+	}
+	wallet := cotejoJSON[walletReply](t, "wallet", "show", "--org", org.ID, "--data", data)
 	if wallet.Balance != "500.50" || len(wallet.Lots) != 1 {
 		t.Fatalf("wallet = %+v", wallet)
 	}
@@ -122,9 +160,193 @@ func TestAccountsFromTheCommandLine(t *testing.T) {
 	if !strings.HasPrefix(live.Key, "svc_live_") || !strings.HasPrefix(test.Key, "svc_test_") {
 		t.Fatalf("llaves = %+v %+v", live, test)
 	}
+	keys := cotejoJSON[[]keyReply](t, "keys", "list", "--org", org.ID, "--data", data)
+	live.Key, test.Key = "", "" // never shown again
+	if len(keys) != 2 || keys[0] != live || keys[1] != test {
+		t.Fatalf("keys list = %+v; se crearon %+v y %+v", keys, live, test)
+	}
 	cotejo(t, exitUsage, "keys", "create", "--org", org.ID, "--mode", "vivo", "--data", data)
 	cotejo(t, exitNotFound, "keys", "create", "--org", "org_0000000000001", "--mode", "live", "--data", data)
+	cotejo(t, exitNotFound, "keys", "list", "--org", "org_0000000000001", "--data", data)
+	cotejo(t, exitUsage, "keys", "list", "--org", "org_1", "--data", data)
 	cotejo(t, exitUsage, "wallet", "credit", "--org", org.ID, "--mxn", "0", "--reason", "x", "--data", data)
+	cotejo(t, exitUsage, "wallet", "credit", "--org", org.ID, "--mxn", "1", "--reason", "a\nb", "--data", data)
+	cotejo(t, exitUsage, "orgs", "create", "--name", "", "--data", data)
+	for range 9 {
+		cotejo(t, 0, "keys", "create", "--org", org.ID, "--mode", "live", "--data", data)
+	}
+	cotejo(t, exitUsage, "keys", "create", "--org", org.ID, "--mode", "live", "--data", data)
+}
+
+// unwritable is a terminal that has gone.
+type unwritable struct{}
+
+func (unwritable) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+// TestAKeyThatCannotBeShownIsNamed: it exists, and nobody has it.
+func TestAKeyThatCannotBeShownIsNamed(t *testing.T) {
+	data := newData(t)
+	org := cotejoJSON[orgReply](t, "orgs", "create", "--name", "ALFA", "--data", data).ID
+	var errOut bytes.Buffer
+	code := run(t.Context(), []string{"keys", "create", "--org", org, "--mode", "live", "--data", data}, unwritable{}, &errOut)
+	keys := cotejoJSON[[]keyReply](t, "keys", "list", "--org", org, "--data", data)
+	if code != exitIO || len(keys) != 1 || !strings.Contains(errOut.String(), keys[0].ID) {
+		t.Fatalf("código %d, %+v: %s", code, keys, &errOut)
+	}
+}
+
+// TestALostAnswerNamesTheCheck cuts the connection after the command was sent.
+func TestALostAnswerNamesTheCheck(t *testing.T) {
+	data := loadedData(t, 0)
+	f := func(want string, args ...string) {
+		t.Helper()
+		l, err := net.Listen("unix", data+"/admin.sock")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		go func() {
+			if conn, err := l.Accept(); err == nil {
+				conn.Read(make([]byte, 1))
+				conn.Close()
+			}
+		}()
+		said := failing(t, exitFailed, append(args, "--data", data)...)
+		if !strings.Contains(said, "resultado desconocido") || !strings.Contains(said, "«cotejo "+want+" --data") {
+			t.Errorf("%v: %s", args, said)
+		}
+	}
+	f("orgs list", "orgs", "create", "--name", "ALFA")
+	f("keys list --org org_0000000000001", "keys", "create", "--org", "org_0000000000001", "--mode", "live")
+	f("wallet show --org org_0000000000001", "wallet", "credit", "--org", "org_0000000000001", "--mxn", "5", "--reason", "x")
+}
+
+// TestReadingCreatesNothing holds that a mistyped --data is said, not made.
+func TestReadingCreatesNothing(t *testing.T) {
+	const org = "org_0000000000001"
+	registro := t.TempDir() + "/registro.json"
+	if err := os.WriteFile(registro, []byte(`{"edicion_sha256":"","entrada":{},"fecha":"2026-11-20","motor":"COMPANY/1"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := func(args ...string) {
+		t.Helper()
+		data := newData(t)
+		said := failing(t, exitNotFound, append(args, "--data", data)...)
+		if !strings.Contains(said, "cotejo ingest sat_69b --data "+data) {
+			t.Errorf("%v no dice cómo se crea: %s", args, said)
+		}
+		if _, err := os.Stat(data); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%v creó la carpeta: %v", args, err)
+		}
+		if err := os.Mkdir(data, 0o700); err != nil { // there, and no data directory
+			t.Fatal(err)
+		}
+		failing(t, exitNotFound, append(args, "--data", data)...)
+		if left, err := os.ReadDir(data); err != nil || len(left) > 0 {
+			t.Errorf("%v escribió %v en una carpeta ajena: %v", args, left, err)
+		}
+	}
+	f("check", "EFO010101AA1")
+	f("recompute", registro)
+	f("verify", "all")
+	f("verify", "COM-20260101-00000000")
+	f("orgs", "list")
+	f("keys", "list", "--org", org)
+	f("keys", "create", "--org", org, "--mode", "live")
+	f("wallet", "show", "--org", org)
+	f("wallet", "credit", "--org", org, "--mxn", "5", "--reason", "x")
+	f("doctor")
+	f("snapshots", "rebuild")
+}
+
+// TestOthersMayNotEnter: what lies in the directory opens every account.
+func TestOthersMayNotEnter(t *testing.T) {
+	data := loadedData(t, 0)
+	cotejo(t, 0, "doctor", "--data", data)
+	if err := os.Chmod(data, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	cotejo(t, exitFailed, "doctor", "--data", data)
+	if said := failing(t, exitConfig, "serve", "--data", data, "--addr", "127.0.0.1:0"); !strings.Contains(said, "chmod 700 "+data) {
+		t.Errorf("serve: %s", said)
+	}
+	if said := failing(t, 0, "orgs", "list", "--data", data); !strings.Contains(said, "aviso: ") {
+		t.Errorf("orgs list no avisa: %s", said)
+	}
+}
+
+// TestThePepperIsThatOfTheAccounts: with another one every key would answer 401.
+func TestThePepperIsThatOfTheAccounts(t *testing.T) {
+	data := newData(t)
+	org := cotejoJSON[orgReply](t, "orgs", "create", "--name", "ALFA", "--data", data).ID
+	cotejo(t, 0, "keys", "create", "--org", org, "--mode", "live", "--data", data)
+	right, err := os.ReadFile(data + "/pepper")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(data + "/pepper"); err != nil {
+		t.Fatal(err)
+	}
+	cotejo(t, exitConfig, "orgs", "list", "--data", data)
+	cotejo(t, exitConfig, "serve", "--data", data, "--addr", "127.0.0.1:0")
+	cotejo(t, exitFailed, "doctor", "--data", data)
+	if _, err := os.Stat(data + "/pepper"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("se creó otro secreto: %v", err)
+	}
+
+	elsewhere := t.TempDir() + "/secreto"
+	write := func(secret []byte, mode os.FileMode) {
+		t.Helper()
+		if err := errors.Join(os.WriteFile(elsewhere, secret, mode), os.Chmod(elsewhere, mode)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := func(code int) {
+		t.Helper()
+		cotejo(t, code, "orgs", "list", "--data", data, "--pepper-file", elsewhere)
+	}
+	f(exitConfig) // there is none
+	write(bytes.Repeat([]byte{1}, 32), 0o600)
+	f(exitConfig) // another one
+	write(right[:31], 0o600)
+	f(exitConfig) // too short
+	write(right, 0o640)
+	f(exitConfig) // others may read it
+	write(right, 0o600)
+	f(0)
+}
+
+func TestExitCodes(t *testing.T) {
+	f := func(err error, want int) {
+		t.Helper()
+		if got := exitCode(fmt.Errorf("aquí: %w", err)); got != want {
+			t.Errorf("exitCode(%v) = %d, se esperaba %d", err, got, want)
+		}
+	}
+	path := func(err error) error { return &os.PathError{Op: "open", Path: "x", Err: err} }
+	f(path(syscall.ENOSPC), exitIO)
+	f(path(syscall.EIO), exitIO)
+	f(path(syscall.EACCES), exitIO)
+	f(path(syscall.EROFS), exitIO)
+	f(path(syscall.EMFILE), exitTryAgain)
+	f(path(syscall.ENOENT), exitFailed)
+	f(ledger.ErrFailed, exitIO)
+	f(ledger.ErrBusy, exitTryAgain)
+	f(ledger.ErrIntegrity, exitVerifyNo)
+	f(&snapshots.CorruptError{}, exitVerifyNo)
+	f(snapshots.ErrBusy, exitTryAgain)
+	f(snapshots.ErrNotFound, exitNotFound)
+	f(accounts.ErrInvalid, exitUsage)
+	f(accounts.ErrTooManyKeys, exitUsage)
+	f(accounts.ErrNotFound, exitNotFound)
+	f(accounts.ErrPepper, exitConfig)
+	f(store.ErrInUse, exitInUse)
+	f(ingest.ErrUnavailable, exitUnavailable)
+	f(ingest.ErrUndated, exitUsage)
+	f(context.Canceled, exitInterrupted)
+	f(fmt.Errorf("%w: %w", admin.ErrLost, context.Canceled), exitInterrupted)
+	f(&admin.Error{Code: exitVerifyNo}, exitVerifyNo)
+	f(errors.New("otro"), exitFailed)
 }
 
 func TestANewerDataDirectoryIsRefused(t *testing.T) {
@@ -133,4 +355,5 @@ func TestANewerDataDirectoryIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	cotejo(t, exitConfig, "doctor", "--data", data)
+	cotejo(t, exitConfig, "ingest", "sat_69b", "--data", data)
 }

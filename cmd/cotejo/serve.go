@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"time"
@@ -42,15 +43,17 @@ type service struct {
 // startService assembles everything over an open node and starts to follow
 // editions and administration. It does not listen for requests yet. It owns the
 // node from here on.
-func startService(ctx context.Context, config configuration, n *node, log *slog.Logger) (_ *service, err error) {
+func startService(ctx context.Context, n *node, log *slog.Logger, access io.Writer) (_ *service, err error) {
 	s := &service{node: n, log: log, polled: make(chan struct{}), stopPolling: func() {}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())
 		}
 	}()
-	if err := loadSandbox(ctx, n.dataDir.sandbox); err != nil {
-		return nil, err
+	if err := loadSandbox(ctx, n.dataDir.sandbox); ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	} else if err != nil {
+		log.Error("las llaves de prueba se responden desde la edición de pruebas anterior, o sin fuentes", "error", err)
 	}
 	if s.live, err = snapshots.NewLive(n.sources); err != nil {
 		return nil, err
@@ -67,10 +70,10 @@ func startService(ctx context.Context, config configuration, n *node, log *slog.
 	if err != nil {
 		return nil, err
 	}
-	if s.server, err = api.New(api.Config{Table: table, Pipeline: pipeline, Log: log}); err != nil {
+	if s.server, err = api.New(api.Config{Table: table, Pipeline: pipeline, Log: log, Access: access}); err != nil {
 		return nil, err
 	}
-	if s.admin, err = admin.Listen(n.path, n.commands(), exitCode); err != nil {
+	if s.admin, err = admin.Listen(n.path, n.commands(), exitCode, log); err != nil {
 		return nil, err
 	}
 	polling, stop := context.WithCancel(context.Background())
@@ -105,25 +108,57 @@ func (s *service) follow(ctx context.Context) {
 	}
 }
 
-// serve answers on l until ctx ends, then finishes what was accepted.
+// serve answers on l until ctx ends, then finishes what was accepted, for as
+// long as shutdownGrace. It closes l and the service in any case.
 func (s *service) serve(ctx context.Context, l net.Listener) error {
-	failed := make(chan error, 1)
-	go func() { failed <- s.server.Serve(l) }()
-	var err error
+	if ctx.Err() != nil { // asked to end while it started
+		return errors.Join(l.Close(), s.close())
+	}
+	served, server := make(chan error, 1), s.server
+	go func() { served <- server.Serve(l) }()
 	select {
-	case err = <-failed:
+	case err := <-served:
+		return errors.Join(err, closed(l.Close()), s.close())
 	case <-ctx.Done():
-		s.log.Info("cerrando: se terminan las peticiones aceptadas")
-		grace, cancel := context.WithTimeout(context.Background(), shutdownGrace)
-		defer cancel()
-		err = errors.Join(s.server.Shutdown(grace), <-failed)
+	}
+	s.log.Info("cerrando: se terminan las peticiones aceptadas")
+	grace, cancel := context.WithTimeout(context.Background(), shutdownGrace)
+	defer cancel()
+	err := s.shutdown(grace)
+	// A server that had not begun to serve does not know the listener yet.
+	err = errors.Join(err, closed(l.Close()))
+	select {
+	case failed := <-served:
+		err = errors.Join(err, closed(failed))
+	case <-grace.Done():
+		err = errors.Join(err, errors.New("el servidor HTTP no terminó a tiempo"))
 	}
 	return errors.Join(err, s.close())
 }
 
+// closed passes over the error of a listener that was closed already.
+func closed(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// shutdown ends the HTTP server and its access log, once.
+func (s *service) shutdown(ctx context.Context) error {
+	server := s.server
+	s.server = nil
+	if server == nil {
+		return nil
+	}
+	return server.Shutdown(ctx)
+}
+
 // close stops everything that was started, in the reverse order.
 func (s *service) close() error {
-	var errs []error
+	grace, cancel := context.WithTimeout(context.Background(), shutdownGrace)
+	defer cancel()
+	errs := []error{s.shutdown(grace)}
 	if s.admin != nil {
 		errs = append(errs, s.admin.Close())
 		s.stopPolling()
@@ -139,18 +174,19 @@ func (s *service) close() error {
 }
 
 type serveCmd struct {
-	Addr       *string `help:"Dirección y puerto." placeholder:"HOST:PUERTO"`
-	BaseURL    *string `name:"base-url" help:"Dirección pública." placeholder:"URL"`
-	PepperFile *string `name:"pepper-file" help:"Archivo con el secreto de las llaves." placeholder:"ARCHIVO"`
+	Addr *string `help:"Dirección y puerto." placeholder:"HOST:PUERTO"`
 }
 
 func (c *serveCmd) Run(a *app) error {
 	log := newLogger(a.stderr)
-	n, err := openNode(a.config)
+	n, err := openNode(a.ctx, a.config, mayBeCreated)
 	if err != nil {
 		return err
 	}
-	s, err := startService(a.ctx, a.config, n, log)
+	if err := exposed(n.path); err != nil {
+		return errors.Join(&exitError{exitConfig, err}, n.close())
+	}
+	s, err := startService(a.ctx, n, log, a.stderr)
 	if err != nil {
 		return err
 	}

@@ -6,13 +6,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os/exec"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 
 	"cotejo/testdata/mirror"
 )
@@ -33,14 +38,21 @@ type served struct {
 	log  *bytes.Buffer
 }
 
-func serveChild(t *testing.T, data string) *served {
+// freeAddr returns an address that nobody listens on.
+func freeAddr(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := l.Addr().String()
-	l.Close()
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// startServing returns before the server listens.
+func startServing(t *testing.T, data string) *served {
+	t.Helper()
+	addr := freeAddr(t)
 	s := &served{base: "http://" + addr, log: new(bytes.Buffer)}
 	s.cmd = program(context.Background(), "serve", "--data", data, "--addr", addr)
 	s.cmd.Stderr = s.log
@@ -48,8 +60,14 @@ func serveChild(t *testing.T, data string) *served {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.cmd.Process.Kill(); s.cmd.Wait() })
+	return s
+}
+
+func serveChild(t *testing.T, data string) *served {
+	t.Helper()
+	s := startServing(t, data)
 	waitFor(t, func() bool {
-		conn, err := net.Dial("tcp", addr)
+		conn, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))
 		if err == nil {
 			conn.Close()
 		}
@@ -126,7 +144,7 @@ func at(v any, path string) any {
 }
 
 func TestServedFromEmptyToVerified(t *testing.T) {
-	data := t.TempDir()
+	data := newData(t)
 	s := serveChild(t, data)
 	if body, _ := s.mustGet(t, 200, "/v1/salud", ""); at(body, "servicio") != "cotejo" || at(body, "edicion") != nil {
 		t.Fatalf("salud vacía = %v", body)
@@ -180,45 +198,171 @@ func TestServedFromEmptyToVerified(t *testing.T) {
 	}
 }
 
-func TestDemoPrintsCurlLinesThatWork(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	r, w := io.Pipe()
-	done := make(chan int, 1)
-	go func() {
-		code := run(ctx, []string{"demo", "--addr", "127.0.0.1:18080"}, w, io.Discard)
-		w.Close()
-		done <- code
-	}()
-	var text strings.Builder
-	buffer := make([]byte, 4096)
-	for !strings.Contains(text.String(), "Ctrl-C") {
-		n, err := r.Read(buffer)
-		text.Write(buffer[:n])
+// fasthttpCleaner wakes up every ten seconds to see that its server has ended.
+var fasthttpCleaner = goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2")
+
+// TestEndedWhileItStarts asks the server to end before it has begun to serve.
+func TestEndedWhileItStarts(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), fasthttpCleaner)
+	data, addr := newData(t), freeAddr(t)
+	for lines := range 2 { // before anything, and when it says that it is ready
+		ctx, cancel := context.WithCancel(t.Context())
+		if lines == 0 {
+			cancel()
+		}
+		code := run(ctx, []string{"serve", "--data", data, "--addr", addr}, io.Discard, &stopAt{lines, cancel})
+		if code != 0 && code != exitInterrupted {
+			t.Errorf("línea %d: código %d", lines, code)
+		}
+		l, err := net.Listen("tcp", addr)
 		if err != nil {
-			t.Fatalf("la demo terminó: %v\n%s", err, &text)
+			t.Fatalf("línea %d: la dirección no quedó libre: %v", lines, err)
+		}
+		l.Close()
+	}
+	// Between the check and the first accept.
+	for range 5 {
+		n, err := openNode(t.Context(), configuration{values: map[string]string{"data": data}}, mustExist)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := startService(t.Context(), n, slog.New(slog.DiscardHandler), io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := net.Listen("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		go cancel()
+		if err := s.serve(ctx, l); err != nil {
+			t.Errorf("serve = %v", err)
 		}
 	}
-	go io.Copy(io.Discard, r)
-	curls := 0
-	for line := range strings.Lines(text.String()) {
-		if line = strings.TrimSpace(line); strings.HasPrefix(line, "curl ") {
-			curls++
-			out, err := exec.Command("sh", "-c", line).Output()
-			var body map[string]any
-			if err == nil {
-				err = json.Unmarshal(out, &body)
+}
+
+// TestAPortThatIsTakenLeavesNothingRunning ends a service that never served.
+func TestAPortThatIsTakenLeavesNothingRunning(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), fasthttpCleaner)
+	data := newData(t)
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	cotejo(t, exitUnavailable, "serve", "--data", data, "--addr", taken.Addr().String())
+	cotejo(t, 0, "orgs", "list", "--data", data)
+}
+
+// TestEditionsChangeUnderRequests asks without a pause while three editions
+// replace each other: every request is answered, from a published edition, and
+// no client ever sees an older one again.
+func TestEditionsChangeUnderRequests(t *testing.T) {
+	data := loadedData(t, 0)
+	s := serveChild(t, data)
+	org := cotejoJSON[orgReply](t, "orgs", "create", "--name", "ALFA", "--data", data).ID
+	key := cotejoJSON[keyReply](t, "keys", "create", "--org", org, "--mode", "live", "--data", data).Key
+	cotejo(t, 0, "wallet", "credit", "--org", org, "--mxn", "90000000", "--reason", "prueba", "--data", data)
+
+	first, _ := s.mustGet(t, 200, "/v1/empresa/EFO010101AA1", key)
+	published := []string{at(first, "edicion_sha256").(string)}
+	var mu sync.Mutex
+	answers := map[string]int{} // by edition; under mu
+	stop := make(chan struct{})
+	var clients [8][]string // editions as each client saw them
+	var wg sync.WaitGroup
+	for i := range clients {
+		wg.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				status, body, _, err := s.get("/v1/empresa/EFO010101AA1", key)
+				edition, _ := at(body, "edicion_sha256").(string)
+				if err != nil || status != 200 || edition == "" {
+					t.Errorf("respuesta %d: %v, %v", status, err, body)
+					return
+				}
+				clients[i] = append(clients[i], edition)
+				mu.Lock()
+				answers[edition]++
+				mu.Unlock()
 			}
-			if err != nil || body["codigo"] != nil {
-				t.Fatalf("%s\n%v\n%s", line, err, out)
+		})
+	}
+	for stage := 1; stage <= 3; stage++ {
+		edition := cotejoJSON[[]ingestReply](t, "ingest", "--file", "sat_69b="+stageFile(t, stage), "--data", data)[0].Edition
+		published = append(published, edition)
+		waitFor(t, func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			return t.Failed() || answers[edition] >= 20
+		}, func() string { return "la edición nueva no se sirve: " + s.log.String() })
+	}
+	close(stop)
+	wg.Wait()
+	for i, seen := range clients {
+		last := 0
+		for _, edition := range seen {
+			n := slices.Index(published, edition)
+			if n < last {
+				t.Fatalf("cliente %d: edición %q (%d) después de la %d", i, edition, n, last)
 			}
+			last = n
 		}
 	}
-	if curls != 3 {
-		t.Fatalf("la demo imprimió %d líneas curl:\n%s", curls, &text)
+	if len(answers) != len(published) {
+		t.Errorf("respuestas por edición: %v", answers)
 	}
-	cancel()
-	if code := <-done; code != 0 {
-		t.Fatalf("la demo terminó con %d", code)
+	if code := s.stop(t); code != 0 {
+		t.Errorf("código de salida %d: %s", code, s.log)
+	}
+}
+
+// TestSandboxThatIsThereIsLeftAlone starts while another process writes to the
+// sandbox catalogue, and on one that cannot be written.
+func TestSandboxThatIsThereIsLeftAlone(t *testing.T) {
+	dir, err := openDataDir(newData(t), mayBeCreated)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := loadSandbox(t.Context(), dir.sandbox); err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := dir.sandbox.Lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	if err := loadSandbox(t.Context(), dir.sandbox); err != nil {
+		t.Errorf("segunda vez: %v", err)
+	}
+}
+
+// TestServesWithoutItsSandbox: what test keys are answered from must not keep
+// the real sources from being served, and its failure must be said.
+func TestServesWithoutItsSandbox(t *testing.T) {
+	n, err := openNode(t.Context(), configuration{values: map[string]string{"data": newData(t)}}, mayBeCreated)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := n.sandbox.Lock() // the first load fails: busy
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	var log bytes.Buffer
+	s, err := startService(t.Context(), n, slog.New(slog.NewTextHandler(&log, nil)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.close(); err != nil {
+		t.Error(err)
+	}
+	if !strings.Contains(log.String(), "level=ERROR") || !strings.Contains(log.String(), "edición de pruebas") {
+		t.Errorf("no se dijo: %s", &log)
 	}
 }

@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 
 	"cotejo/admin"
 	"cotejo/checks"
@@ -37,67 +39,115 @@ const (
 )
 
 // verify recomputes one answer or all of them; of all, it also compares every
-// snapshot file with its hash and proves the ledger's invariants.
+// snapshot file with its hash and proves the ledger's invariants. What cannot be
+// read any more is part of the report, never the end of it.
 func (n *node) verify(ctx context.Context, raw json.RawMessage, progress func(string)) (any, error) {
 	var args verifyArgs
 	if err := json.Unmarshal(raw, &args); err != nil {
 		return nil, err
 	}
-	v := admin.Verifier{Sources: n.sources, Sandbox: n.sandbox}
+	v := &admin.Verifier{Sources: n.sources, Sandbox: n.sandbox}
 	defer v.Close()
-	reply := verifyReply{Findings: []admin.Finding{}, Files: []string{}, Ledger: []string{}}
-	check := func(r ledger.Record) {
-		f := v.Check(r)
-		reply.Records++
-		if f.OK() {
-			reply.Coincide++
-		}
-		if (!f.OK() || args.ID != "all") && len(reply.Findings) < maxFindings {
-			reply.Findings = append(reply.Findings, f)
-		}
+	reply := &verifyReply{Findings: []admin.Finding{}, Files: []string{}, Ledger: []string{}}
+	var err error
+	if args.ID == "all" {
+		err = n.verifyAll(ctx, v, reply, progress)
+	} else {
+		err = n.verifyOne(ctx, v, args.ID, reply)
 	}
+	reply.OK = reply.Records == reply.Coincide && len(reply.Files) == 0 && len(reply.Ledger) == 0
+	return reply, err
+}
 
-	if args.ID != "all" {
-		id, ok := n.ledger.ParseID(args.ID)
-		if !ok {
-			return nil, exitWith(exitUsage, "«%s» no es un verification_id de este servicio (como COM-20261120-1a2b3c4d)", args.ID)
-		}
-		found, err := n.ledger.Lookup(id)
-		if errors.Is(err, store.ErrNotFound) {
-			return nil, exitWith(exitNotFound, "no existe la verificación %s en esta carpeta de datos", args.ID)
-		} else if err != nil {
-			return nil, err
-		}
-		check(found)
-		reply.OK = reply.Records == reply.Coincide
-		return reply, nil
+func (r *verifyReply) add(f admin.Finding, listed bool) {
+	r.Records++
+	if f.OK() {
+		r.Coincide++
 	}
+	if (listed || !f.OK()) && len(r.Findings) < maxFindings {
+		r.Findings = append(r.Findings, f)
+	}
+}
 
+func (n *node) verifyOne(ctx context.Context, v *admin.Verifier, text string, reply *verifyReply) error {
+	id, ok := n.ledger.ParseID(text)
+	if !ok {
+		return exitWith(exitUsage, "«%s» no es un verification_id de este servicio (como COM-20261120-1a2b3c4d)", text)
+	}
+	found, err := n.ledger.Lookup(id)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return exitWith(exitNotFound, "no existe la verificación %s en esta carpeta de datos", text)
+	case unreadable(err):
+		reply.add(admin.Finding{ID: text, Verdict: admin.Ilegible, Detail: err.Error()}, true)
+		return nil
+	case err != nil:
+		return err
+	}
+	f, err := v.Check(found)
+	if err == nil {
+		err = v.CheckOfficial(ctx, &f, found)
+	}
+	if err == nil {
+		reply.add(f, true)
+	}
+	return err
+}
+
+func (n *node) verifyAll(ctx context.Context, v *admin.Verifier, reply *verifyReply, progress func(string)) error {
 	for _, c := range []*snapshots.Catalogue{n.sources, n.sandbox} {
 		bad, err := c.Verify(func(f snapshots.File) { progress("archivo " + f.Path) })
-		if err != nil {
-			return nil, err
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return err
 		}
 		for _, b := range bad {
 			reply.Files = append(reply.Files, b.Error())
 		}
 	}
 	report, err := ledger.Check(n.store)
-	if err != nil && !errors.Is(err, ledger.ErrIntegrity) {
-		return nil, err
+	if err != nil && !unreadable(err) {
+		return err
 	}
 	for _, v := range report.Violations {
 		reply.Ledger = append(reply.Ledger, fmt.Sprintf("cuenta %d: %s", v.Account, v.What))
 	}
+	if err != nil && len(report.Violations) == 0 {
+		reply.Ledger = append(reply.Ledger, err.Error())
+	}
+	var stopped error // why the walk was ended from here
 	err = n.ledger.Records(func(_ ledger.AccountID, r ledger.Record) error {
-		check(r)
+		if stopped = ctx.Err(); stopped != nil {
+			return stopped
+		}
+		var f admin.Finding
+		if f, stopped = v.Check(r); stopped != nil {
+			return stopped
+		}
+		reply.add(f, false)
 		if reply.Records%progressEvery == 0 {
 			progress(fmt.Sprintf("%d registros", reply.Records))
 		}
-		return ctx.Err()
+		return nil
 	})
-	reply.OK = reply.Records == reply.Coincide && len(reply.Files) == 0 && len(reply.Ledger) == 0
-	return reply, err
+	if err != nil && stopped == nil && unreadable(err) {
+		reply.add(admin.Finding{Verdict: admin.Ilegible, Detail: err.Error() + "; los registros que le siguen no se revisaron"}, false)
+		return nil
+	}
+	return err
+}
+
+// unreadable tells what is wrong with the stored bytes, which is a finding, from
+// what kept this process from reading them.
+func unreadable(err error) bool {
+	var errno syscall.Errno
+	var exit *exitError
+	switch {
+	case err == nil, errors.As(err, &errno), errors.As(err, &exit),
+		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded),
+		errors.Is(err, store.ErrClosed), errors.Is(err, store.ErrFenced), errors.Is(err, ledger.ErrClosed):
+		return false
+	}
+	return true
 }
 
 type verifyCmd struct {
@@ -106,12 +156,15 @@ type verifyCmd struct {
 
 func (c *verifyCmd) Run(a *app) error {
 	var r verifyReply
-	if err := a.execute("verify", verifyArgs{c.ID}, &r); err != nil {
+	if err := a.execute("verify", mustExist, verifyArgs{c.ID}, &r); err != nil {
 		return err
 	}
 	err := a.print(r, func() {
 		for _, f := range r.Findings {
-			fmt.Fprintf(a.stdout, "%s  %s\n  registro %s\n  edición  %s\n", f.ID, f.Verdict, f.SHA256, f.Edition)
+			fmt.Fprintf(a.stdout, "%s  %s\n", cmp.Or(f.ID, "(sin identificador)"), f.Verdict)
+			if f.SHA256 != "" {
+				fmt.Fprintf(a.stdout, "  registro %s\n  edición  %s\n", f.SHA256, f.Edition)
+			}
 			if f.Detail != "" {
 				fmt.Fprintf(a.stdout, "  %s\n", f.Detail)
 			}
@@ -150,7 +203,7 @@ func (c *checkCmd) Run(a *app) error {
 	if rfc.Generic() {
 		return exitWith(exitUsage, "%s es un RFC genérico: no identifica a nadie. No se consultó nada.", rfc)
 	}
-	dir, err := openDataDir(a.config.get("data"))
+	dir, err := a.openData(mustExist)
 	if err != nil {
 		return err
 	}
@@ -242,7 +295,7 @@ func (c *recomputeCmd) Run(a *app) error {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	dir, err := openDataDir(a.config.get("data"))
+	dir, err := a.openData(mustExist)
 	if err != nil {
 		return err
 	}

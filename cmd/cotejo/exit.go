@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+
+	"cotejo/accounts"
+	"cotejo/admin"
+	"cotejo/ingest"
+	"cotejo/ledger"
+	"cotejo/snapshots"
+	"cotejo/store"
+)
+
+// Exit codes, documented in docs/operations.md. 2 is left to the Go runtime: a
+// crash exits with it.
+const (
+	exitFailed      = 1
+	exitVerifyNo    = 3
+	exitPartial     = 4
+	exitNotFound    = 5
+	exitUsage       = 64
+	exitUnavailable = 69
+	exitInUse       = 73
+	exitIO          = 74
+	exitTryAgain    = 75
+	exitConfig      = 78
+	exitInterrupted = 130
+)
+
+// exitError ends the process with a code of its own.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
+
+func exitWith(code int, format string, args ...any) error {
+	return &exitError{code, fmt.Errorf(format, args...)}
+}
+
+// exitCode is the one table from error to exit code.
+func exitCode(err error) int {
+	var exit *exitError
+	var corrupt *snapshots.CorruptError
+	var remote *admin.Error
+	var errno syscall.Errno
+	switch {
+	case errors.As(err, &exit):
+		return exit.code
+	case errors.As(err, &remote):
+		return remote.Code
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case errors.Is(err, store.ErrInUse):
+		return exitInUse
+	case errors.Is(err, accounts.ErrPepper):
+		return exitConfig
+	case errors.Is(err, accounts.ErrInvalid), errors.Is(err, accounts.ErrTooManyKeys), errors.Is(err, ingest.ErrUndated):
+		return exitUsage
+	case errors.Is(err, ingest.ErrUnavailable):
+		return exitUnavailable
+	case errors.Is(err, snapshots.ErrBusy), errors.Is(err, ledger.ErrBusy), errors.Is(err, ledger.ErrClosed):
+		return exitTryAgain
+	case errors.As(err, &corrupt), errors.Is(err, ledger.ErrIntegrity):
+		return exitVerifyNo
+	case errors.Is(err, accounts.ErrNotFound), errors.Is(err, snapshots.ErrNotFound), errors.Is(err, snapshots.ErrNoEdition):
+		return exitNotFound
+	case errors.Is(err, ledger.ErrFailed):
+		return exitIO
+	case errors.As(err, &errno):
+		return errnoExit(errno)
+	}
+	return exitFailed
+}
+
+// errnoExit tells a disk that failed, is full or refuses from a machine that is
+// out of something for a moment.
+func errnoExit(errno syscall.Errno) int {
+	switch errno {
+	case syscall.EIO, syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EFBIG, syscall.EACCES, syscall.EPERM:
+		return exitIO
+	case syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EAGAIN, syscall.EINTR:
+		return exitTryAgain
+	}
+	return exitFailed
+}
