@@ -11,10 +11,14 @@ const (
 	// looking for a longer one elsewhere.
 	sureAligned = 32
 
-	// searchEvery spares most searches within a literal: a copy that begins
-	// between two of them is found by the next and extended backwards, unless it
-	// is shorter than this and a window.
-	searchEvery = 2
+	// Most searches within a literal are spared: every second byte of a short
+	// one is looked up and every eighth of a long one, where a hash or a random
+	// id has taken the place of another. A copy that begins between two searches
+	// is found by the next and extended backwards, unless it is shorter than
+	// the step and a window.
+	shortLiteral = 16
+	shortStep    = 2
+	longStep     = 8
 )
 
 // Append appends the code of target to dst. A nil Base codes it plainly: a few
@@ -39,7 +43,7 @@ func (b *Base) Append(dst, target []byte) []byte {
 		if same := after + pos - done; same < len(text) {
 			at, n = same, aligned(target[pos:], text[same:])
 		}
-		if n < sureAligned && (pos-done)%searchEvery == 0 && len(target)-pos >= window {
+		if n < sureAligned && searched(pos-done) && len(target)-pos >= window {
 			// A moved copy costs up to three bytes for its distance.
 			if moved, m := b.find(target[pos:]); m > n+3 {
 				at, n = moved, m
@@ -64,6 +68,14 @@ func (b *Base) Append(dst, target []byte) []byte {
 		done, after = pos, at+n
 	}
 	return appendLast(dst, target[done:])
+}
+
+// searched tells whether a copy is looked for so many bytes into a literal.
+func searched(literal int) bool {
+	if literal < shortLiteral {
+		return literal%shortStep == 0
+	}
+	return literal%longStep == 0
 }
 
 // aligned returns the length of the common prefix, 0 if it is not worth a copy.
