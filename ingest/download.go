@@ -83,7 +83,7 @@ func (d *downloader) open(ctx context.Context, address string, max int64) (*obta
 		return nil, err
 	}
 	req.Header.Set("User-Agent", userAgent)
-	resp, err := d.client.Do(req)
+	resp, err := d.client.Do(req) //nolint:bodyclose // body.Close closes it
 	if err != nil {
 		err = b.explain(err)
 		b.stop()
@@ -146,7 +146,7 @@ type body struct {
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.response.Body.Read(p)
 	b.read.Add(int64(n))
-	if err != nil && err != io.EOF && !errors.Is(err, io.ErrUnexpectedEOF) {
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		err = b.explain(err)
 	}
 	return n, err

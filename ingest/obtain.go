@@ -75,7 +75,7 @@ func openFile(path string, max int64) (o *obtained, err error) {
 	o = &obtained{body: f, total: info.Size(), max: max, from: fromFile(path)}
 	var magic [2]byte
 	n, err := f.ReadAt(magic[:], 0)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	if n < len(magic) || magic != [2]byte{0x1f, 0x8b} {

@@ -53,7 +53,7 @@ func scanAccounts(from store.Reader, fn func(AccountID) error) error {
 		if err == nil {
 			return nil
 		}
-		if err != errFound {
+		if !errors.Is(err, errFound) {
 			return err
 		}
 		if err := fn(AccountID(binary.BigEndian.Uint64(head[1:]))); err != nil {

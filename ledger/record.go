@@ -87,7 +87,7 @@ func decodeRecord(key, value []byte, perm *permutation, find func(dictionaryKey)
 		dict, err := find(name)
 		if err != nil {
 			// Not wrapped: an absent dictionary is no absent record.
-			return r, fmt.Errorf("%w: registro %v: diccionario %x: %v", errValue, r.ID, name, err)
+			return r, fmt.Errorf("%w: registro %v: diccionario %x: %w", errValue, r.ID, name, err)
 		}
 		r.Operation, r.Edition, base = dict.operation, dict.edition, dict.text
 	case codedPlainly:

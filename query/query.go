@@ -121,10 +121,10 @@ func Split(registro []byte) (p Parts, ok bool) {
 	for i, end := 0, len(registro)-1; i < end; i++ {
 		c := registro[i]
 		if inString {
-			switch {
-			case c == '\\':
+			switch c {
+			case '\\':
 				i++
-			case c == '"':
+			case '"':
 				inString = false
 				if depth == 1 && name == nil {
 					name = registro[start : i+1]

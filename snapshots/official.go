@@ -3,6 +3,7 @@ package snapshots
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
@@ -57,9 +58,9 @@ func (o *official) Read(p []byte) (int, error) {
 	o.sum.Write(p[:n])
 	o.n += int64(n)
 	switch {
-	case o.n > o.want.Bytes, err == io.EOF && o.n < o.want.Bytes:
+	case o.n > o.want.Bytes, errors.Is(err, io.EOF) && o.n < o.want.Bytes:
 		err = &CorruptError{Path: o.want.Path, Want: fmt.Sprintf("bytes %d", o.want.Bytes), Got: fmt.Sprintf("bytes %d", o.n)}
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 		if got := hex.EncodeToString(o.sum.Sum(nil)); got != o.want.SHA256 {
 			err = &CorruptError{Path: o.want.Path, Want: o.want.SHA256, Got: got}
 		}

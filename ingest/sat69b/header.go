@@ -58,7 +58,7 @@ func (r *reading) header() (*header, error) {
 	var nearest []string // its titles
 	for range headerRows {
 		cells, err := r.next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

@@ -76,7 +76,7 @@ func (r *reading) table(add func(snapshots.Row) error) error {
 	m := newMapper(head, r.sum.Counts)
 	for {
 		cells, err := r.next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
@@ -128,7 +128,7 @@ func (r *reading) next() ([][]byte, error) {
 // file was cut, one in the middle is broken.
 func (r *reading) short(got, want int) error {
 	line := r.records.Line()
-	if _, err := r.records.Next(); err == io.EOF {
+	if _, err := r.records.Next(); errors.Is(err, io.EOF) {
 		return tabular.Refuse(tabular.Truncated, fmt.Sprintf("el último registro (línea %d) tiene %d de %d columnas; descargue el archivo de nuevo", line, got, want))
 	}
 	return tabular.Refuse(tabular.Broken, fmt.Sprintf("el registro de la línea %d tiene %d de %d columnas; revise las comillas de esa línea", line, got, want))

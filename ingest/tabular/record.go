@@ -83,7 +83,7 @@ func (r *Reader) Next() ([][]byte, error) {
 		r.from = r.line + 1
 		blank, err := r.record()
 		if err != nil {
-			if err != io.EOF && r.err != err {
+			if !errors.Is(err, io.EOF) && !errors.Is(r.err, err) {
 				err = &RecordError{Line: r.from, Err: err}
 			}
 			return nil, err
@@ -112,7 +112,7 @@ func (r *Reader) record() (blank bool, err error) {
 				r.fill()
 				continue
 			}
-			if r.err != io.EOF {
+			if !errors.Is(r.err, io.EOF) {
 				return false, r.err
 			}
 			return r.last(at, start, begun)
@@ -141,13 +141,13 @@ func (r *Reader) record() (blank bool, err error) {
 		}
 		switch at {
 		case cellStart, unquoted:
-			switch {
-			case b == ',':
+			switch b {
+			case ',':
 				if start, err = r.endCell(); err != nil {
 					return false, err
 				}
 				at = cellStart
-			case b == '\n':
+			case '\n':
 				if n := len(r.text); n > start && r.text[n-1] == '\r' {
 					r.text = r.text[:n-1]
 				}

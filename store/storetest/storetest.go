@@ -206,7 +206,7 @@ func scanError(t *testing.T, s store.Store) {
 	stop := errors.New("enough")
 	n := 0
 	err := s.Reader(2).Scan(nil, nil, func(k, v []byte) error { n++; return stop })
-	if err != stop || n != 1 {
+	if !errors.Is(err, stop) || n != 1 {
 		t.Errorf("Scan = %v after %d calls; want the callback's error itself after 1", err, n)
 	}
 }
