@@ -158,7 +158,7 @@ func ingestMirror(ctx context.Context, d *dataDir) (versions int, err error) {
 			return versions, err
 		}
 		if r.Outcome == ingest.Quarantined {
-			return versions, exitWith(exitPartial, "la versión %d del espejo quedó en cuarentena: %v", n, r.Version.Faults)
+			return versions, exitWith(exitPartial, "la versión %d del espejo quedó en cuarentena: %v", n, r.Faults)
 		}
 		if r.Outcome == ingest.Activated {
 			versions++

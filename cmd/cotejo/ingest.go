@@ -52,7 +52,7 @@ func (c *ingestCmd) Run(a *app) error {
 		reply := ingestReply{Source: r.Source, Result: string(result.Outcome)}
 		if v := result.Version; v.ID != 0 {
 			reply.Version, reply.Corte, reply.Rows, reply.SHA256 = v.ID, v.Corte.String(), v.Rows, v.SHA256
-			for _, f := range v.Faults {
+			for _, f := range result.Faults {
 				reply.Faults = append(reply.Faults, f.Code+": "+f.Message)
 			}
 		}

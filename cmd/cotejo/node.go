@@ -98,7 +98,7 @@ func loadSandbox(ctx context.Context, c *snapshots.Catalogue) error {
 			return fmt.Errorf("edición de pruebas: %s: %w", f.Source, err)
 		}
 		if r.Outcome == ingest.Quarantined {
-			return fmt.Errorf("edición de pruebas: %s quedó en cuarentena: %v", f.Source, r.Version.Faults)
+			return fmt.Errorf("edición de pruebas: %s quedó en cuarentena: %v", f.Source, r.Faults)
 		}
 	}
 	return nil

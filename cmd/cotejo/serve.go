@@ -61,6 +61,11 @@ func startService(ctx context.Context, n *node, log *slog.Logger, access io.Writ
 	if s.sandboxLive, err = snapshots.NewLive(n.sandbox); err != nil {
 		return nil, err
 	}
+	for _, live := range []*snapshots.Live{s.live, s.sandboxLive} {
+		if err := live.Fault(); err != nil {
+			log.Error("la edición más nueva no se puede abrir; se sirve una anterior o ninguna, y /v1/salud lo dice", "error", err)
+		}
+	}
 	pipeline := &operation.Pipeline{
 		Live: s.live, Sandbox: s.sandboxLive, Ledger: n.ledger, Accounts: n.accounts, Now: now,
 	}
