@@ -7,12 +7,13 @@ LINTER  ?= $(shell command -v golangci-lint || ls "$$($(GO) env GOPATH)/bin/gola
 # ./... passes over folders named testdata; the mirror is a package like any other.
 PACKAGES := ./... ./testdata/mirror
 # Where two goroutines can disagree about money or about which files are current.
-RACED    := ./store/... ./ledger/... ./snapshots/... ./api/... ./admin
+RACED    := ./store/... ./snapshots/... ./api/... ./admin
 # Where a process is killed while it writes.
 KILLED   := ./cmd/cotejo
 KILLS    ?= 20
-# The race detector makes a simulated crash twelve times as slow; make test runs 500.
+# The race detector makes these some twelve times as slow; make test runs 500 and 100.
 RACED_CRASHES ?= 30
+RACED_CHECKS  ?= 20
 FUZZTIME ?= 10s
 
 # Flags of the machine must not change what is built and tested here.
@@ -47,7 +48,8 @@ lint: ## golangci-lint, when it is installed (.ci/run names the version)
 	@if [ -n "$(LINTER)" ]; then "$(LINTER)" run $(PACKAGES); else echo "golangci-lint is not installed: skipped"; fi
 
 race: ## the tests of store, ledger, snapshots, api and admin under the race detector
-	COTEJO_CRASHES=$(RACED_CRASHES) $(GO) test -race $(RACED)
+	$(GO) test -race $(RACED)
+	COTEJO_CRASHES=$(RACED_CRASHES) $(GO) test -race ./ledger -rapid.checks=$(RACED_CHECKS)
 
 kill: ## kill -9 of a writing process, KILLS times: no acknowledged write may be missing
 	COTEJO_KILLS=$(KILLS) $(GO) test -count=1 -run Kill $(KILLED)

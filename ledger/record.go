@@ -86,8 +86,8 @@ func decodeRecord(key, value []byte, perm *permutation, find func(dictionaryKey)
 		}
 		dict, err := find(name)
 		if err != nil {
-			// Not wrapped: an absent dictionary is no absent record.
-			return r, fmt.Errorf("%w: registro %v: diccionario %x: %w", errValue, r.ID, name, err)
+			// Said, not wrapped: an absent dictionary is no absent record.
+			return r, fmt.Errorf("%w: registro %v: diccionario %x: %s", errValue, r.ID, name, err.Error())
 		}
 		r.Operation, r.Edition, base = dict.operation, dict.edition, dict.text
 	case codedPlainly:
