@@ -3,7 +3,6 @@ package snapshots
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"time"
 )
@@ -61,26 +60,7 @@ func (c *Catalogue) RecordAttempt(a Attempt) error {
 	if err := a.check(); err != nil {
 		return fmt.Errorf("snapshots: intento: %w", err)
 	}
-	text, err := encodeManifest(&a)
-	if err != nil {
-		return err
-	}
-	d, err := c.draft("checked")
-	if err != nil {
-		return err
-	}
-	defer d.discard()
-	if _, err := d.Write(text); err != nil {
-		return err
-	}
-	if err := d.finish(); err != nil {
-		return err
-	}
-	path := c.path(checkedPath(a.Source))
-	if err := c.disk.Rename(d.path, path); err != nil {
-		return err
-	}
-	return c.disk.SyncDir(filepath.Dir(path))
+	return c.writeManifest(checkedPath(a.Source), &a, c.disk.Rename)
 }
 
 // LastAttempt reads what RecordAttempt remembered; ok is false when there never

@@ -295,6 +295,12 @@ func (c *Catalogue) publishVersion(v Version) (Version, error) {
 
 // publishManifest links a manifest; os.ErrExist when the name is taken.
 func (c *Catalogue) publishManifest(rel string, m any) error {
+	return c.writeManifest(rel, m, c.disk.Link)
+}
+
+// writeManifest writes a manifest whole and puts it in its place by Link, which
+// never replaces, or by Rename, which does.
+func (c *Catalogue) writeManifest(rel string, m any, place func(from, to string) error) error {
 	text, err := encodeManifest(m)
 	if err != nil {
 		return err
@@ -311,7 +317,7 @@ func (c *Catalogue) publishManifest(rel string, m any) error {
 		return err
 	}
 	path := c.path(rel)
-	if err := c.disk.Link(d.path, path); err != nil {
+	if err := place(d.path, path); err != nil {
 		return err
 	}
 	return c.disk.SyncDir(filepath.Dir(path))
