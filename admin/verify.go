@@ -59,6 +59,32 @@ type openEdition struct {
 	sandbox bool
 	*snapshots.Edition
 	fault error
+
+	catalogue *snapshots.Catalogue
+	manifests []snapshots.EditionManifest // of every edition with this hash
+	versions  map[int]snapshots.Version   // read so far
+}
+
+// differs says what an acta differs in from the edition that it was written of,
+// which is one of those with this hash; "" when it agrees with one of them.
+func (e *openEdition) differs(a *acta, registro []byte) (what string) {
+	for i := range e.manifests {
+		if what = a.differs(registro, &e.manifests[i], e.version); what == "" {
+			return ""
+		}
+	}
+	return what
+}
+
+func (e *openEdition) version(id int) (snapshots.Version, error) {
+	if v, known := e.versions[id]; known {
+		return v, nil
+	}
+	v, err := e.catalogue.Version(id)
+	if err == nil {
+		e.versions[id] = v
+	}
+	return v, err
 }
 
 // Close releases the editions.
@@ -118,7 +144,7 @@ func (v *Verifier) Check(r ledger.Record) (Finding, error) {
 		f.fail(verdict, "%v", edition.fault)
 		return f, nil
 	}
-	if what := a.differs(r.Registro, edition.Edition); what != "" {
+	if what := edition.differs(&a, r.Registro); what != "" {
 		f.fail(NoCoincide, "acta: %s", what)
 		return f, nil
 	}
@@ -199,11 +225,10 @@ func (v *Verifier) open(sha string, sandbox bool) (*openEdition, error) {
 		v.editions = append(slices.Delete(v.editions, at, at+1), e)
 		return e, nil
 	}
-	e := &openEdition{sha: sha, sandbox: sandbox}
-	catalogue := v.catalogue(sandbox)
-	manifest, err := catalogue.EditionBySHA256(sha)
-	if err == nil {
-		e.Edition, err = catalogue.OpenEdition(manifest)
+	e := &openEdition{sha: sha, sandbox: sandbox, catalogue: v.catalogue(sandbox), versions: map[int]snapshots.Version{}}
+	var err error
+	if e.manifests, err = e.catalogue.EditionsBySHA256(sha); err == nil {
+		e.Edition, err = e.catalogue.OpenEdition(e.manifests[0])
 	}
 	if err != nil && !isFault(err) {
 		return nil, err

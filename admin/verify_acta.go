@@ -77,23 +77,26 @@ func besideDiffers(r *ledger.Record, h *query.Header, a *acta) string {
 	return ""
 }
 
-// differs compares the versions that the acta names with the edition's
-// manifests and with the registro, and says what differs. A member that the
-// acta lacks is not compared.
-func (a *acta) differs(registro []byte, ed *snapshots.Edition) string {
+// differs compares the versions that the acta names with the manifests of an
+// edition and with the registro, and says what differs. A member that the acta
+// lacks is not compared. version reads the manifest of a version.
+func (a *acta) differs(registro []byte, ed *snapshots.EditionManifest, version func(id int) (snapshots.Version, error)) string {
 	named := map[string]bool{}
 	for _, said := range a.Versions {
 		id, err := strconv.Atoi(string(said["id"]))
-		at := slices.IndexFunc(ed.Manifest().Sources, func(e snapshots.EditionEntry) bool { return e.VersionID == id })
+		at := slices.IndexFunc(ed.Sources, func(e snapshots.EditionEntry) bool { return e.VersionID == id })
 		if err != nil || at < 0 {
 			return fmt.Sprintf("la versión %s no es de su edición", said["id"])
 		}
-		entry := &ed.Manifest().Sources[at]
+		entry := &ed.Sources[at]
 		if named[entry.Source] {
 			return fmt.Sprintf("nombra dos veces la versión %d", id)
 		}
 		named[entry.Source] = true
-		version := ed.Source(entry.Source).Version()
+		version, err := version(id)
+		if err != nil {
+			return err.Error()
+		}
 		want := map[string]string{
 			"source":             entry.Source,
 			"sha256":             version.SHA256,
@@ -117,7 +120,7 @@ func (a *acta) differs(registro []byte, ed *snapshots.Edition) string {
 		}
 	}
 	// A registro carries the SHA-256 of each version that was consulted.
-	for _, entry := range ed.Manifest().Sources {
+	for _, entry := range ed.Sources {
 		if consulted := bytes.Contains(registro, []byte(entry.SHA256)); consulted != named[entry.Source] {
 			return fmt.Sprintf("el registro y el acta no nombran las mismas versiones (%s, versión %d)", entry.Source, entry.VersionID)
 		}

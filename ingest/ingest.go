@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"cotejo/civil"
@@ -253,7 +254,8 @@ func (in *ingestion) seen(ctx context.Context) (result Result, done bool, err er
 		return Result{Outcome: Unchanged, Version: *in.active, Edition: in.edition}, true, nil
 	}
 	v, err := in.find(func(v *snapshots.Version) bool {
-		return v.RowsFile != nil && v.Reader == reader && !in.redates(v) && (in.active == nil || v.ID > in.active.ID)
+		return v.RowsFile != nil && v.Reader == reader && !in.redates(v) &&
+			(in.active == nil || v.ID > in.active.ID && !slices.Contains(in.entry.Chain, v.ID))
 	})
 	if v == nil || err != nil {
 		return Result{}, false, err

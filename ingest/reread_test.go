@@ -43,7 +43,7 @@ func TestRaisedReader(t *testing.T) {
 	again := f.bytes(strings.Replace(list(t), "Desvirtuado,", "Presunto,", 1), Activated)
 	e := again.Edition.Sources[0]
 	if again.Version.Reader != active.Version.Reader+1 || again.Version.SHA256 != active.Version.SHA256 || e.Reader != again.Version.Reader ||
-		len(e.Chain) != 2 || f.versions() != 4 || e.PublishedReset != active.Edition.Sources[0].PublishedReset {
+		len(e.Chain) != 2 || f.versions() != 4 || e.PublishedReset != again.Edition.Published {
 		t.Errorf("version %+v, entry %+v", again.Version, e)
 	}
 	old, err := f.c.Version(e.Chain[0])

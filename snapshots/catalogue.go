@@ -180,24 +180,39 @@ func (c *Catalogue) LatestEdition() (EditionManifest, error) {
 // ErrNotFound when there is none. A damaged manifest hides no other one. Every
 // catalogue has the edition without sources.
 func (c *Catalogue) EditionBySHA256(sha string) (EditionManifest, error) {
-	if m := emptyEdition(); m.SHA256 == sha {
-		return m, nil
-	}
-	numbers, err := c.numbers(editionsDir)
+	all, err := c.EditionsBySHA256(sha)
 	if err != nil {
 		return EditionManifest{}, err
 	}
+	return all[0], nil
+}
+
+// EditionsBySHA256 returns every edition with that evidence hash, by number:
+// answers from them are the same, and only what is no evidence differs, as when
+// a date was corrected and then set back. It fails as EditionBySHA256 does.
+func (c *Catalogue) EditionsBySHA256(sha string) ([]EditionManifest, error) {
+	if m := emptyEdition(); m.SHA256 == sha {
+		return []EditionManifest{m}, nil
+	}
+	numbers, err := c.numbers(editionsDir)
+	if err != nil {
+		return nil, err
+	}
+	var found []EditionManifest
 	missing := fmt.Errorf("%w: edición %s", ErrNotFound, sha)
 	for _, n := range numbers {
 		m, err := c.edition(n)
 		if err == nil && m.SHA256 == sha {
-			return m, nil
+			found = append(found, m)
 		}
 		if err != nil {
 			missing = errors.Join(missing, err)
 		}
 	}
-	return EditionManifest{}, missing
+	if found == nil {
+		return nil, missing
+	}
+	return found, nil
 }
 
 func (c *Catalogue) edition(n int) (EditionManifest, error) {

@@ -49,11 +49,8 @@ func (c *Catalogue) Publish(v Version, now time.Time) (EditionManifest, error) {
 	var old *EditionEntry
 	if have {
 		old = &latest.Sources[at]
-		if old.SHA256 == v.SHA256 {
-			if old.Reader == v.Reader && old.Corte == v.Corte && old.OrderDate == v.OrderDate {
-				return latest, nil
-			}
-			entry.PublishedReset = old.PublishedReset // only read or dated anew
+		if old.SHA256 == v.SHA256 && old.Reader == v.Reader && old.Corte == v.Corte && old.OrderDate == v.OrderDate {
+			return latest, nil
 		}
 	}
 	if err := c.addHistory(&entry, v, old); err != nil {

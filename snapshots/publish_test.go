@@ -453,7 +453,7 @@ func TestCorrectedDate(t *testing.T) {
 	}
 	m := publish(t, c, testSchema, 5, textTwo)
 	e := m.Sources[0]
-	if m.Number != 3 || !slices.Equal(e.Chain, []int{1, 4}) || e.OrderDate != day(5) || e.PublishedReset != civil.Timestamp(moment(9)) {
+	if m.Number != 3 || !slices.Equal(e.Chain, []int{1, 4}) || e.OrderDate != day(5) || e.PublishedReset != civil.Timestamp(moment(5)) {
 		t.Errorf("edition %d: %+v", m.Number, e)
 	}
 	// It is as if the date had been right from the start.
@@ -526,7 +526,7 @@ func TestNewReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := m.Sources[0]
-	if !slices.Equal(e.Chain, []int{old.ID, newest.ID}) || e.Reader != 2 || e.PublishedReset != civil.Timestamp(moment(4)) {
+	if !slices.Equal(e.Chain, []int{old.ID, newest.ID}) || e.Reader != 2 || e.PublishedReset != civil.Timestamp(moment(9)) {
 		t.Errorf("entry: %+v", e)
 	}
 	past := pasts(t, openEdition(t, c, m).Source("lista"), "AAA010101AAA")

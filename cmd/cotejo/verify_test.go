@@ -24,6 +24,13 @@ func answered(t *testing.T, rfcs ...string) (data string, ids []string) {
 	t.Helper()
 	data = loadedData(t, 0)
 	cotejo(t, 0, "ingest", "--file", "sat_69b="+stageFile(t, 1), "--data", data)
+	return data, ask(t, data, rfcs...)
+}
+
+// ask answers each RFC from the newest edition, as the server would, and returns
+// the ids of the records.
+func ask(t *testing.T, data string, rfcs ...string) (ids []string) {
+	t.Helper()
 	org := cotejoJSON[orgReply](t, "orgs", "create", "--name", "ALFA", "--data", data).ID
 	cotejo(t, 0, "wallet", "credit", "--org", org, "--mxn", "500", "--reason", "prueba", "--data", data)
 	key := cotejoJSON[keyReply](t, "keys", "create", "--org", org, "--mode", "live", "--data", data).Key
@@ -66,7 +73,7 @@ func answered(t *testing.T, rfcs ...string) (data string, ids []string) {
 	if err := n.close(); err != nil {
 		t.Fatal(err)
 	}
-	return data, ids
+	return ids
 }
 
 // verify runs the command and returns its report, whatever it says.
@@ -151,6 +158,34 @@ func serving(t *testing.T, data string) snapshots.EditionEntry {
 		t.Fatalf("%+v: %v", m, err)
 	}
 	return m.Sources[0]
+}
+
+// TestADateSetBackAltersNothing corrects a date and sets it back: two editions
+// then have one hash, and records of both agree with what is published.
+func TestADateSetBackAltersNothing(t *testing.T) {
+	data := t.TempDir()
+	_, undated, _ := bytes.Cut(mirrorFile(t, 0), []byte("\r\n")) // without the note that dates it
+	file := t.TempDir() + "/lista.csv"
+	if err := os.WriteFile(file, undated, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var ids, editions []string
+	for _, corte := range []string{"2026-05-31", "2026-05-30", "2026-05-31"} {
+		r := cotejoJSON[[]ingestReply](t, "ingest", "--file", "sat_69b="+file, "--corte", corte, "--data", data)
+		editions = append(editions, r[0].Edition)
+		ids = append(ids, ask(t, data, "EFO010101AA1")...)
+	}
+	if editions[0] != editions[2] || editions[0] == editions[1] {
+		t.Fatalf("ediciones %v", editions)
+	}
+	for _, id := range ids {
+		if r := verify(t, 0, id, data); !r.OK {
+			t.Errorf("verify %s = %+v", id, r)
+		}
+	}
+	if r := verify(t, 0, "all", data); !r.OK || r.Records != 3 {
+		t.Errorf("verify all = %+v", r)
+	}
 }
 
 // TestAMissingEditionIsSaid takes the edition's manifest away.
