@@ -46,13 +46,20 @@ func (c *benchCmd) Run(a *app) error {
 	return a.print(report, nil)
 }
 
-// benchBareCmd is the baseline's child process.
+// benchBareCmd is the child process of a baseline: bare, or with the folder that
+// it writes to, the floor.
 type benchBareCmd struct {
-	Body string  `required:""`
-	Addr *string `required:""`
+	Body  string  `required:""`
+	Addr  *string `required:""`
+	Floor string
 }
 
-func (c *benchBareCmd) Run(a *app) error { return bench.ServeBare(a.config.get("addr"), c.Body) }
+func (c *benchBareCmd) Run(a *app) error {
+	if c.Floor != "" {
+		return bench.ServeFloor(a.config.get("addr"), c.Body, c.Floor)
+	}
+	return bench.ServeBare(a.config.get("addr"), c.Body)
+}
 
 // prepareBench loads the list and records verifications through the pipeline
 // that serves requests, with as many askers as the sequencer likes.
