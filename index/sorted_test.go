@@ -16,12 +16,18 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func writeSorted(t testing.TB, path string, n int) {
+func createSorted(t testing.TB, path string) *SortedWriter {
 	t.Helper()
-	w, err := CreateSorted(path)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return NewSorted(f)
+}
+
+func writeSorted(t testing.TB, path string, n int) {
+	t.Helper()
+	w := createSorted(t, path)
 	for i := range n {
 		if err := w.Add(testKey(i), testValue(i)); err != nil {
 			t.Fatal(err)
@@ -121,13 +127,7 @@ func TestSortedBytesAreDeterministic(t *testing.T) {
 func TestSortedRefusals(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a")
-	w, err := CreateSorted(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := CreateSorted(path); !errors.Is(err, os.ErrExist) {
-		t.Errorf("creating an existing file: %v", err)
-	}
+	w := createSorted(t, path)
 	if err := w.Add([]byte("b"), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -136,8 +136,8 @@ func TestSortedRefusals(t *testing.T) {
 	}
 	w.Abort()
 	w.Abort()
-	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("Abort left the file: %v", err)
+	if err := w.Finish(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("finishing an aborted file: %v", err)
 	}
 	if err := os.WriteFile(path, bytes.Repeat([]byte("no es una tabla "), 100), 0o600); err != nil {
 		t.Fatal(err)

@@ -27,19 +27,7 @@ type File interface {
 type SortedWriter struct {
 	out  *output
 	w    *sstable.Writer
-	path string // removed by Abort; "" when the file was handed in
 	done bool
-}
-
-// CreateSorted creates path, which must not exist.
-func CreateSorted(path string) (*SortedWriter, error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o444)
-	if err != nil {
-		return nil, err
-	}
-	w := NewSorted(f)
-	w.path = path
-	return w, nil
 }
 
 // NewSorted writes a sorted file to f, which must be empty. The writer owns f:
@@ -80,7 +68,7 @@ func (w *SortedWriter) Finish() error {
 	return nil
 }
 
-// Abort gives the file up, and removes it when CreateSorted made it. It does
+// Abort gives the file up and closes it; whoever made it removes it. It does
 // nothing after Finish.
 func (w *SortedWriter) Abort() {
 	if w.done {
@@ -91,9 +79,6 @@ func (w *SortedWriter) Abort() {
 	// up first it writes nothing more.
 	w.out.Abort()
 	_ = w.w.Close()
-	if w.path != "" {
-		_ = os.Remove(w.path)
-	}
 }
 
 // output is the objstorage.Writable over a File.
