@@ -105,6 +105,11 @@ func (d Date) Days(other Date) int {
 	return int(other.midnight().Sub(d.midnight()) / (24 * time.Hour))
 }
 
+// End returns the first moment after the day in Mexico City.
+func (d Date) End() time.Time {
+	return time.Date(d.Year, d.Month, d.Day+1, 0, 0, 0, 0, Zone)
+}
+
 func (d Date) midnight() time.Time {
 	return time.Date(d.Year, d.Month, d.Day, 0, 0, 0, 0, time.UTC)
 }
