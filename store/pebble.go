@@ -52,20 +52,33 @@ type PebbleOptions struct {
 	// Fatal is told of a failed durable write or of damaged data, and must not
 	// return: a value may then be readable and not durable. nil logs and ends
 	// the process with ExitIO. When a test's Fatal does return, every later
-	// call fails with the same error.
+	// call fails with the same error, unless the engine panics.
 	Fatal func(error)
 	// MemTableBytes is the size of one of at most four memtables; 0 is 16 MiB.
 	MemTableBytes uint64
+	// ReadOnly opens a folder that exists for looking at it, a checkpoint for
+	// instance: nothing of it changes (the empty file LOCK apart), and Acquire,
+	// Commit and Checkpoint return ErrReadOnly.
+	ReadOnly bool
 }
 
 // Pebble is the engine for one machine: a folder that one process owns.
 type Pebble struct {
-	db    *pebble.DB
-	lock  *pebble.Lock
-	fatal func(error)
+	db       *pebble.DB
+	fs       vfs.FS
+	lock     *pebble.Lock
+	fatal    func(error)
+	readOnly bool
 
-	// dead holds the error that ended the engine, if any.
-	dead atomic.Pointer[error]
+	// dead holds the error that ended the engine, if any; unsynced is set when it was
+	// a failed write.
+	dead     atomic.Pointer[error]
+	unsynced atomic.Bool
+	opened   atomic.Bool // until then a failure is what OpenPebble returns
+
+	// troubled receives, without waiting for a reader, when the engine failed at
+	// something: Close then stops waiting for a flush that may never end.
+	troubled chan struct{}
 
 	// groups[g].mu is held while a batch of g is checked and written.
 	groups [Groups + 1]pebbleGroup
@@ -95,7 +108,7 @@ const (
 // OpenPebble opens or creates the folder dir. ErrInUse when another process (or
 // this one) holds it.
 func OpenPebble(dir string, o PebbleOptions) (*Pebble, error) {
-	p := &Pebble{fatal: o.Fatal}
+	p := &Pebble{fatal: o.Fatal, readOnly: o.ReadOnly, troubled: make(chan struct{}, 1)}
 	p.use.idle.L = &p.use.Mutex
 	if p.fatal == nil {
 		p.fatal = exit
@@ -104,8 +117,13 @@ func OpenPebble(dir string, o PebbleOptions) (*Pebble, error) {
 	if fs == nil {
 		fs = vfs.Default
 	}
-	fs = dirFS{fs, p.die}
-	if err := fs.MkdirAll(dir, 0o700); err != nil {
+	fs = guardedFS{FS: fs, fatal: p.die, logFatal: p.logFailed}
+	p.fs = fs
+	if o.ReadOnly {
+		if _, err := fs.Stat(dir); err != nil {
+			return nil, fmt.Errorf("store: no se pudo abrir %s: %w", dir, err)
+		}
+	} else if err := fs.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("store: no se pudo crear %s: %w", dir, err)
 	}
 	lock, err := pebble.LockDirectory(dir, fs)
@@ -126,6 +144,7 @@ func OpenPebble(dir string, o PebbleOptions) (*Pebble, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("store: no se pudo abrir %s: %w", dir, err), lock.Close())
 	}
+	p.opened.Store(true)
 	return p, nil
 }
 
@@ -137,6 +156,8 @@ func (p *Pebble) options(fs vfs.FS, o PebbleOptions) *pebble.Options {
 	po := &pebble.Options{
 		FS:                          fs,
 		Lock:                        p.lock,
+		ReadOnly:                    p.readOnly,
+		ErrorIfNotExists:            p.readOnly,
 		FormatMajorVersion:          pebbleFormat,
 		Logger:                      pebbleLogger{p},
 		CacheSize:                   memTables*int64(memTable) + blockCacheBytes,
@@ -146,9 +167,12 @@ func (p *Pebble) options(fs vfs.FS, o PebbleOptions) *pebble.Options {
 		L0CompactionThreshold:       l0Compact,
 		L0StopWritesThreshold:       l0Stop,
 		EventListener: &pebble.EventListener{
-			DataCorruption:  func(i pebble.DataCorruptionInfo) { p.die(fmt.Errorf("store: datos dañados: %s", i)) },
-			BackgroundError: func(err error) { slog.Error("store: tarea del motor", "error", err) },
-			DiskSlow:        func(i pebble.DiskSlowInfo) { slog.Warn("store: disco lento", "detalle", i.String()) },
+			DataCorruption: func(i pebble.DataCorruptionInfo) { p.end(fmt.Errorf("store: datos dañados: %s", i)) },
+			BackgroundError: func(err error) {
+				slog.Error("store: tarea del motor", "error", err.Error()) // without its stacks
+				p.trouble()
+			},
+			DiskSlow: func(i pebble.DiskSlowInfo) { slog.Warn("store: disco lento", "detalle", i.String()) },
 		},
 	}
 	// Get never asks the filters of the bottom level, so they would only cost.
@@ -174,10 +198,30 @@ func exit(err error) {
 	os.Exit(ExitIO)
 }
 
-// die ends the engine. Nothing recovers it: in a server fatal does not return.
+// die ends the engine after a failed write.
 func (p *Pebble) die(err error) {
+	p.unsynced.Store(true)
+	p.end(err)
+}
+
+func (p *Pebble) logFailed(err error) {
+	if p.opened.Load() {
+		p.die(err)
+	}
+}
+
+// end ends the engine. Nothing recovers it: in a server fatal does not return.
+func (p *Pebble) end(err error) {
 	p.dead.CompareAndSwap(nil, &err)
+	p.trouble()
 	p.fatal(err)
+}
+
+func (p *Pebble) trouble() {
+	select {
+	case p.troubled <- struct{}{}:
+	default:
+	}
 }
 
 // pebbleLogger keeps the engine quiet and turns its fatal errors into ours:
@@ -190,6 +234,14 @@ func (l pebbleLogger) Errorf(format string, args ...any) {
 }
 func (l pebbleLogger) Fatalf(format string, args ...any) {
 	l.p.die(fmt.Errorf("store: "+format, args...))
+}
+
+// enterWrite is enter for a call that changes something.
+func (p *Pebble) enterWrite() error {
+	if p.readOnly {
+		return ErrReadOnly
+	}
+	return p.enter()
 }
 
 // enter registers a call in progress; the caller leaves it.
@@ -255,7 +307,7 @@ func (p *Pebble) Acquire(group Group) (epoch, seq uint64, err error) {
 	if group > Global {
 		return 0, 0, errGroup(group)
 	}
-	if err := p.enter(); err != nil {
+	if err := p.enterWrite(); err != nil {
 		return 0, 0, err
 	}
 	defer p.leave()
@@ -274,7 +326,7 @@ func (p *Pebble) Acquire(group Group) (epoch, seq uint64, err error) {
 // Commit implements Store. All batches are one write of the engine, so they are
 // stored together or not at all.
 func (p *Pebble) Commit(batches ...Batch) error {
-	if err := p.enter(); err != nil {
+	if err := p.enterWrite(); err != nil {
 		return err
 	}
 	defer p.leave()
@@ -355,8 +407,29 @@ func (p *Pebble) write(b *pebble.Batch) (err error) {
 
 func errGroup(g Group) error { return fmt.Errorf("store: el grupo %d no existe", g) }
 
+// Checkpoint writes what is committed into the new folder dir, which opens like
+// any other store and stays as it is while this one goes on: hard links where the
+// disk allows, so that it costs little time and, at first, little room. It may
+// run while groups commit; every commit that returned before is in it. dir must
+// not exist and its parent must.
+func (p *Pebble) Checkpoint(dir string) error {
+	if err := p.enterWrite(); err != nil {
+		return err
+	}
+	defer p.leave()
+	if _, err := p.fs.Stat(p.fs.PathDir(dir)); err != nil {
+		return fmt.Errorf("store: no se puede copiar a %s: %w", dir, err)
+	}
+	if err := p.db.Checkpoint(dir, pebble.WithFlushedWAL()); err != nil {
+		return fmt.Errorf("store: no se pudo copiar a %s: %w", dir, err)
+	}
+	return nil
+}
+
 // Close waits for calls in progress and releases the folder. Views must be
-// closed before.
+// closed before. It leaves nothing in the log alone: whoever then cuts the log or
+// the list of files takes back whole commits, which their count shows, and never
+// a part of the newest ones.
 func (p *Pebble) Close() error {
 	p.use.Lock()
 	if p.use.closed {
@@ -368,9 +441,34 @@ func (p *Pebble) Close() error {
 		p.use.idle.Wait()
 	}
 	p.use.Unlock()
+	p.flush()
+	var closed error
+	if !p.unsynced.Load() { // else it would wait for a log that no longer syncs
+		closed = p.db.Close()
+	}
 	if err := p.dead.Load(); err != nil {
-		// The engine's own Close would wait for a log that no longer syncs.
 		return errors.Join(*err, p.lock.Close())
 	}
-	return errors.Join(p.db.Close(), p.lock.Close())
+	return errors.Join(closed, p.lock.Close())
+}
+
+// flush empties the memtables into files. A disk that is full makes the engine
+// try for ever: what it could not flush stays in the log, where it is as durable.
+func (p *Pebble) flush() {
+	if p.readOnly || p.dead.Load() != nil {
+		return
+	}
+	select {
+	case <-p.troubled: // long ago
+	default:
+	}
+	flushed, err := p.db.AsyncFlush()
+	if err != nil {
+		slog.Warn("store: no se vaciaron las tablas al cerrar", "error", err.Error())
+		return
+	}
+	select {
+	case <-flushed:
+	case <-p.troubled:
+	}
 }

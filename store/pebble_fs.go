@@ -7,7 +7,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// dirFS closes two gaps between Pebble v2.1.7 and a disk.
+// guardedFS closes three gaps between Pebble v2.1.7 and a disk.
 //
 // A marker file (marker.manifest.000012.MANIFEST-000104) says which file is
 // current. Pebble creates the file and then its marker and syncs the folder
@@ -19,21 +19,43 @@ import (
 //
 // A failed sync of a folder makes Pebble panic in whichever goroutine it runs;
 // here it is the fatal error that every failed sync is, with its exit code.
-type dirFS struct {
+//
+// A log that cannot be ended or begun makes it panic while it holds no lock that
+// it then releases, which nothing recovers and which ends the process with the
+// code of a crash; here any failed change of a log is that same fatal error.
+type guardedFS struct {
 	vfs.FS
-	fatal func(error)
+	fatal    func(error)
+	logFatal func(error)
 }
 
-func (fs dirFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+func (fs guardedFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	if strings.HasPrefix(fs.PathBase(name), "marker.") {
 		if err := fs.syncDir(fs.PathDir(name)); err != nil {
 			return nil, err
 		}
 	}
-	return fs.FS.Create(name, category)
+	f, err := fs.FS.Create(name, category)
+	return fs.guard(name, f, err)
 }
 
-func (fs dirFS) syncDir(dir string) error {
+func (fs guardedFS) ReuseForWrite(from, to string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	f, err := fs.FS.ReuseForWrite(from, to, category)
+	return fs.guard(to, f, err)
+}
+
+func (fs guardedFS) guard(name string, f vfs.File, err error) (vfs.File, error) {
+	if !strings.HasSuffix(name, ".log") {
+		return f, err
+	}
+	l := logFile{f, name, fs.logFatal}
+	if l.failed(err) != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+func (fs guardedFS) syncDir(dir string) error {
 	d, err := fs.OpenDir(dir)
 	if err != nil {
 		return err
@@ -45,7 +67,7 @@ func (fs dirFS) syncDir(dir string) error {
 	return d.Close()
 }
 
-func (fs dirFS) OpenDir(name string) (vfs.File, error) {
+func (fs guardedFS) OpenDir(name string) (vfs.File, error) {
 	d, err := fs.FS.OpenDir(name)
 	if err != nil {
 		return nil, err
@@ -54,7 +76,7 @@ func (fs dirFS) OpenDir(name string) (vfs.File, error) {
 }
 
 // Unwrap lets the engine find the file system below, as vfs.FS asks.
-func (fs dirFS) Unwrap() vfs.FS { return fs.FS }
+func (fs guardedFS) Unwrap() vfs.FS { return fs.FS }
 
 type dirFile struct {
 	vfs.File
@@ -68,4 +90,32 @@ func (d dirFile) Sync() error {
 		d.fatal(fmt.Errorf("store: no se pudo asegurar la carpeta %s: %w", d.name, err))
 	}
 	return err
+}
+
+// logFile is a log of the engine.
+type logFile struct {
+	vfs.File
+	name  string
+	fatal func(error)
+}
+
+func (l logFile) failed(err error) error {
+	if err != nil {
+		l.fatal(fmt.Errorf("store: no se pudo escribir %s: %w", l.name, err))
+	}
+	return err
+}
+
+func (l logFile) Write(p []byte) (int, error) {
+	n, err := l.File.Write(p)
+	return n, l.failed(err)
+}
+
+func (l logFile) Sync() error     { return l.failed(l.File.Sync()) }
+func (l logFile) SyncData() error { return l.failed(l.File.SyncData()) }
+func (l logFile) Close() error    { return l.failed(l.File.Close()) }
+
+func (l logFile) SyncTo(length int64) (bool, error) {
+	full, err := l.File.SyncTo(length)
+	return full, l.failed(err)
 }

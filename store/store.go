@@ -27,6 +27,8 @@ var (
 	ErrFenced = errors.New("store: otro proceso tomó el grupo")
 	// ErrInUse says that another process holds the data directory.
 	ErrInUse = errors.New("store: la carpeta de datos está en uso")
+	// ErrReadOnly refuses to change a store that was opened for looking at it.
+	ErrReadOnly = errors.New("store: abierto solo para lectura")
 	// ErrClosed is returned after Close.
 	ErrClosed = errors.New("store: cerrado")
 )
