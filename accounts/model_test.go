@@ -2,6 +2,7 @@ package accounts_test
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha512"
 	"encoding/base64"
 	"encoding/binary"
@@ -166,7 +167,7 @@ func (m *machine) CheckPepper(t *rapid.T) {
 }
 
 func (m *machine) Check(t *rapid.T) {
-	_, broken := ledger.Check(m)
+	_, broken := ledger.Check(context.Background(), m)
 	all, err := m.Organizations(ctx)
 	same(t, all, errors.Join(broken, err), m.all, nil)
 	same(t, m.globalKeys(), nil, m.rows, nil)

@@ -15,8 +15,9 @@ import (
 // Charge records one finished verification and pays for it: record, movement
 // and lot changes are one batch. Price 0 records without a movement.
 // It refuses with *FundsError when the account cannot pay, with ErrDuplicate
-// when the id has a record already, and a record whose acta does not name its
-// id and the SHA-256 of its registro.
+// when the id has a record already, with ErrKeyReused when its Once.Key was used
+// for another Content, and a record whose acta does not name its id and the
+// SHA-256 of its registro.
 type Charge struct {
 	Now    time.Time
 	Record Record
@@ -25,6 +26,10 @@ type Charge struct {
 	// of a charge.
 	Sum   [sha256.Size]byte
 	Price int64 // centavos, VAT included
+	// Once, if set, makes the charge safe to repeat: a charge under the same Once
+	// that is younger than OnceLife at Now is found before anything else is looked
+	// at, also when the wallet is empty. A refused charge is not remembered.
+	Once *Once
 }
 
 // Charged is the Result of Credit and Charge.
@@ -32,6 +37,9 @@ type Charged struct {
 	Movement uint64 // number of the movement, 0 if none
 	Centavos int64  // what was debited (or credited)
 	Balance  int64  // centavos left that have not expired at Now
+	// Earlier is set when a charge under the same Once was made before: nothing
+	// was written, and its record is the answer.
+	Earlier *VerificationID
 }
 
 // FundsError refuses a charge: nothing was executed, nothing was charged.
@@ -154,6 +162,18 @@ func (p *preparedCharge) encode(l *Ledger, account AccountID) error {
 // refuse.
 func (p *preparedCharge) Apply(tx *Tx) (Result, error) {
 	r := &p.Record
+	var onceRoom [onceKeyLen]byte
+	var onceKey []byte
+	if p.Once != nil {
+		onceKey = appendOnceKey(onceRoom[:0], r.Org, r.Sandbox, p.Once.Key)
+		earlier, err := tx.earlier(onceKey, p.Once, p.Now)
+		if err != nil {
+			return nil, err
+		}
+		if earlier != nil {
+			return Charged{Earlier: earlier}, nil
+		}
+	}
 	var room [recordKeyLen]byte
 	key := appendRecordKey(room[:0], r.Org, r.Sandbox, r.ID)
 	if taken, err := tx.hasRecord(key); err != nil {
@@ -197,6 +217,11 @@ func (p *preparedCharge) Apply(tx *Tx) (Result, error) {
 	r.Centavos, r.Movement = p.Price, charged.Movement
 	tx.value = r.append(tx.value[:0], base, code)
 	tx.put(spaceRecord, key, tx.value)
+	if p.Once != nil {
+		m := mark{p.Once.Content, p.Now, r.ID}
+		tx.value = m.append(tx.value[:0])
+		tx.put(spaceOnce, onceKey, tx.value)
+	}
 	return charged, nil
 }
 

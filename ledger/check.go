@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -28,14 +29,22 @@ type Report struct {
 
 // Violation is one broken invariant.
 type Violation struct {
-	Account AccountID
-	What    string // Spanish
+	Account AccountID // 0: of the whole store
+	What    string    // Spanish
+}
+
+func (v Violation) String() string {
+	if v.Account == 0 {
+		return v.What
+	}
+	return fmt.Sprintf("cuenta %d: %s", v.Account, v.What)
 }
 
 const maxViolations = 100
 
 // Check reads the whole store, group by group as it was at one moment, and
-// tests for every account:
+// tests for every group that its chain has all links from its first one on, each
+// following from the one before, up to the newest batch; and for every account:
 //
 //   - movements are numbered from 1 without gaps, each balance is the sum of all
 //     movements up to it, and no sum is negative;
@@ -45,12 +54,13 @@ const maxViolations = 100
 //   - each charge has the one record that names it, and each charged record the
 //     one movement;
 //   - each record decodes, its acta holds the SHA-256 of its registro and the id
-//     of its key, and its id was leased before.
+//     of its key, and its id was leased before;
+//   - what is remembered of a Once names a record of that organization and mode.
 //
-// It returns ErrIntegrity when one does not hold, and the store's error when it
-// cannot be read. It may run while a ledger writes.
-func Check(s store.Store) (rep Report, err error) {
-	c := checker{report: &rep}
+// It returns ErrIntegrity when one does not hold, ctx's error when ctx ends before,
+// and the store's error when it cannot be read. It may run while a ledger writes.
+func Check(ctx context.Context, s store.Store) (rep Report, err error) {
+	c := checker{ctx: ctx, report: &rep}
 	// The global group is read last: ids are leased before they are used.
 	views := make([]store.View, 0, store.Groups+1)
 	defer func() {
@@ -67,10 +77,21 @@ func Check(s store.Store) (rep Report, err error) {
 		}
 		views = append(views, v)
 	}
+	for g, v := range views {
+		if err := c.chain(v, store.Group(g)); err != nil {
+			return rep, err
+		}
+	}
 	global := Reader{views[store.Global], Global}
 	key, err := readIDKey(global)
 	if errors.Is(err, store.ErrNotFound) {
-		return rep, nil // never opened by a ledger
+		for _, v := range views {
+			if v.Seq() > 0 {
+				c.fault("falta la llave de los identificadores")
+				break
+			}
+		}
+		return rep, c.verdict() // if nothing was written, never opened by a ledger
 	}
 	if err != nil {
 		return rep, err
@@ -94,14 +115,18 @@ func Check(s store.Store) (rep Report, err error) {
 			return rep, err
 		}
 	}
-	if len(rep.Violations) > 0 {
-		first := rep.Violations[0]
-		return rep, fmt.Errorf("%w: %d faltas; la primera: cuenta %d: %s", ErrIntegrity, len(rep.Violations), first.Account, first.What)
+	return rep, c.verdict()
+}
+
+func (c *checker) verdict() error {
+	if found := c.report.Violations; len(found) > 0 {
+		return fmt.Errorf("%w: %d faltas; la primera: %v", ErrIntegrity, len(found), found[0])
 	}
-	return rep, nil
+	return nil
 }
 
 type checker struct {
+	ctx    context.Context
 	perm   *permutation
 	leases map[string]lease
 	report *Report
@@ -119,6 +144,9 @@ func (c *checker) fault(format string, args ...any) {
 }
 
 func (c *checker) account(r Reader) error {
+	if err := c.ctx.Err(); err != nil {
+		return err
+	}
 	c.at, c.open.lots, c.sum, c.last = r, c.open.lots[:0], 0, 0
 	before := c.report.Movements + c.report.Records
 	var w wallet
@@ -145,7 +173,7 @@ func (c *checker) account(r Reader) error {
 	if !slices.Equal(c.open.lots, w.lots) {
 		c.fault("los abonos con saldo son %v y los movimientos dejan %v", w.lots, c.open.lots)
 	}
-	if err := c.records(); err != nil {
+	if err := errors.Join(c.records(), c.once()); err != nil {
 		return err
 	}
 	c.report.Balance += c.sum
@@ -235,6 +263,9 @@ func (c *checker) records() error {
 	dictionary := c.at.lastDictionary()
 	return c.at.Scan(spaceRecord, nil, func(key, value []byte) error {
 		c.report.Records++
+		if err := c.ctx.Err(); err != nil {
+			return err
+		}
 		r, err := decodeRecord(key, value, c.perm, dictionary)
 		if errors.Is(err, errValue) {
 			c.fault("%v", err)

@@ -2,9 +2,16 @@ package ledger_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
+	"regexp"
+	"runtime"
+	"runtime/debug"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -19,118 +26,180 @@ import (
 )
 
 // The power fails before the k-th write to the disk, k random, in the middle of
-// whatever the engine and four clients do; what was not synced survives in part
-// or not at all, folder entries too. Then the store is opened again, and so on:
-// ten losses of power in a row on one disk.
+// whatever the engine, the anchor and four clients do; what was not synced
+// survives in part or not at all, folder entries too. Then the store is opened
+// again, and so on: ten losses of power in a row on one disk.
 //
 // A charge counts as acknowledged when its answer came before the power failed.
-// After each reopening every acknowledged charge is there exactly once, whatever
-// else is there is whole, and no id is given again.
+// A quarter of the charges ask again for what was asked for before, under the same
+// ledger.Once. After each reopening every acknowledged charge is there exactly
+// once, what was asked for under one key is there at most once, whatever else is
+// there is whole, and no id is given again. The anchor, which lies on the same disk or on one
+// that loses nothing, never refuses the store.
 const (
 	crashesEach  = 10 // on one disk
 	crashClients = 4
 	crashWallets = 4
 )
 
-// TestCrash runs COTEJO_CRASHES losses of power (default 500). COTEJO_CRASH_SEED
-// repeats a run that failed.
+// TestCrash runs COTEJO_CRASHES losses of power (default 5000), independent disks
+// side by side. COTEJO_CRASH_SEED repeats a run that failed.
 func TestCrash(t *testing.T) {
-	crashes := envInt(t, "COTEJO_CRASHES", 500)
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // small heaps, many of them: a quarter faster
+	disks := (envInt(t, "COTEJO_CRASHES", 5000) + crashesEach - 1) / crashesEach
 	seed := uint64(envInt(t, "COTEJO_CRASH_SEED", 1))
+	var mu sync.Mutex
 	var total tally
-	for run := range uint64((crashes + crashesEach - 1) / crashesEach) {
-		d := &disk{t: t, rng: rand.New(rand.NewPCG(seed, run)), mem: vfs.NewCrashableMem(),
-			acknowledged: map[ledger.VerificationID]ledger.AccountID{}, given: map[ledger.VerificationID]bool{}, wrap: realStore}
-		for range crashesEach {
-			d.crash()
-			if t.Failed() {
-				t.Fatalf("seed %d run %d crash %d", seed, run, d.crashes)
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for run := next.Add(1) - 1; int(run) < disks && !t.Failed(); run = next.Add(1) - 1 {
+				d := newDisk(seed, uint64(run))
+				d.live(crashesEach)
+				for _, f := range d.faults {
+					t.Errorf("seed %d run %d, after %d crashes: %s", seed, run, d.crashes, f)
+				}
+				mu.Lock()
+				total.add(d.tally)
+				mu.Unlock()
 			}
-		}
-		d.reopen()
-		total.add(d.tally)
+		})
 	}
-	t.Logf("%d crashes (%d while opening), %d acknowledged, %d lost, %d double", total.crashes, total.opening, total.charges, total.lost, total.double)
-	if total.charges == 0 || total.opening == 0 {
+	workers.Wait()
+	t.Logf("%d crashes (%d while opening), %d acknowledged, %d replays, %d lost, %d double",
+		total.crashes, total.opening, total.charges, total.replays, total.lost, total.double)
+	if total.charges == 0 || total.opening == 0 || total.replays == 0 {
 		t.Error("the test proves nothing")
 	}
 }
 
-// TestCrashHasTeeth: the same test must find a store that answers before its
-// write is durable.
-func TestCrashHasTeeth(t *testing.T) {
-	for run := range uint64(100) {
-		d := &disk{t: t, rng: rand.New(rand.NewPCG(9, run)), mem: vfs.NewCrashableMem(),
-			acknowledged: map[ledger.VerificationID]ledger.AccountID{}, given: map[ledger.VerificationID]bool{},
-			mutant: true, wrap: func(s store.Store) store.Store { return &early{Store: s} }}
-		for range crashesEach {
-			d.crash()
-			if d.lost > 0 {
-				return
-			}
-		}
-	}
-	t.Error("answers before the commit were not noticed")
-}
-
-// early is the mutant: a batch is reported as durable and written later.
-type early struct {
-	store.Store
-	mu    sync.Mutex
-	later []store.Batch
-}
-
-func (e *early) Commit(batches ...store.Batch) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if err := e.Store.Commit(e.later...); err != nil {
-		return err
-	}
-	e.later = e.later[:0]
-	for _, b := range batches {
-		puts := make([]store.Put, len(b.Puts))
-		for i, p := range b.Puts {
-			puts[i] = store.Put{Key: append([]byte(nil), p.Key...), Value: append([]byte(nil), p.Value...)}
-		}
-		b.Puts = puts
-		e.later = append(e.later, b)
-	}
-	return nil
-}
-
-func realStore(s store.Store) store.Store { return s }
-
-type tally struct{ crashes, opening, charges, lost, double int }
+type tally struct{ crashes, opening, charges, replays, lost, double int }
 
 func (a *tally) add(b tally) {
 	a.crashes += b.crashes
 	a.opening += b.opening
 	a.charges += b.charges
+	a.replays += b.replays
 	a.lost += b.lost
 	a.double += b.double
 }
 
 // disk is one chain of crashes.
 type disk struct {
-	t      *testing.T
-	rng    *rand.Rand
-	mem    *vfs.MemFS
-	wrap   func(store.Store) store.Store
-	mutant bool // losses are the aim
+	rng *rand.Rand
+	mem *vfs.MemFS
+	// Where the anchor lies: on the disk, where it can be lost with the rest, or in
+	// kept, which holds what was written before the power failed.
+	onDisk bool
+	kept   memoryAnchor
+
+	// What a mutant puts in between; nil: nothing.
+	wrapStore func(store.Store) store.Store
+	wrapFS    func(vfs.FS) vfs.FS
+	unguarded bool // without an anchor
 
 	mu           sync.Mutex
 	acknowledged map[ledger.VerificationID]ledger.AccountID
 	given        map[ledger.VerificationID]bool // ids, over all lives of the disk
+	asked        []asked                        // of late: what may be asked for again
 	now          time.Time
+	faults       []string
 	tally
+}
+
+// asked is a charge that was asked for under a key.
+type asked struct {
+	account ledger.AccountID
+	once    ledger.Once
+	id      *ledger.VerificationID // of the record that was acknowledged, if any
+}
+
+func newDisk(seed, run uint64) *disk {
+	d := &disk{
+		rng: rand.New(rand.NewPCG(seed, run)), mem: vfs.NewCrashableMem(), onDisk: run%2 == 0, now: start,
+		acknowledged: map[ledger.VerificationID]ledger.AccountID{}, given: map[ledger.VerificationID]bool{},
+	}
+	err := d.mem.MkdirAll("ancla", 0o700)
+	if err == nil {
+		err = vfsFiles{d.mem}.SyncDir("")
+	}
+	if err != nil {
+		d.fault("%v", err)
+	}
+	return d
+}
+
+func (d *disk) fault(format string, args ...any) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.faults = append(d.faults, fmt.Sprintf(format, args...))
+}
+
+// live crashes so many times, unless it finds a fault before, and verifies what
+// the last crash left.
+func (d *disk) live(crashes int) {
+	for range crashes {
+		d.crash()
+		if len(d.faults) > 0 {
+			return
+		}
+	}
+	var never atomic.Bool
+	s, l := d.open(d.mem, &never)
+	if l != nil {
+		d.verify(s, l)
+		d.close(s, l)
+	}
+}
+
+// open opens the store and the ledger; nil after a fault.
+func (d *disk) open(fs vfs.FS, crashing *atomic.Bool) (store.Store, *ledger.Ledger) {
+	if d.wrapFS != nil {
+		fs = d.wrapFS(fs)
+	}
+	fatal := func(err error) { d.fault("fatal: %v", err) }
+	engine, err := store.OpenPebble("datos", store.PebbleOptions{FS: fs, MemTableBytes: 16 << 10, Fatal: fatal})
+	if err != nil {
+		d.fault("the store does not open: %v", err)
+		return nil, nil
+	}
+	s := store.Store(engine)
+	if d.wrapStore != nil {
+		s = d.wrapStore(s)
+	}
+	o := ledger.Options{Random: seeded(5), Fatal: fatal}
+	switch {
+	case d.unguarded:
+	case d.onDisk:
+		o = o.AnchoredOn(vfsFiles{fs}, 1)
+	default:
+		o = o.AnchoredOn(keptAnchor{&d.kept, crashing}, 1)
+	}
+	l, err := ledger.Open(s, o)
+	if err != nil {
+		d.fault("the ledger does not open: %v", err)
+		_ = s.Close()
+		return nil, nil
+	}
+	return s, l
+}
+
+func (d *disk) close(s store.Store, l *ledger.Ledger) {
+	if err := errors.Join(l.Close(), s.Close()); err != nil {
+		d.fault("closing: %v", err)
+	}
 }
 
 func (d *disk) crash() {
 	d.crashes++
-	d.now = start.Add(time.Duration(d.crashes) * 60 * 24 * time.Hour) // some lots expire on the way
+	if d.rng.IntN(3) == 0 { // some lots expire on the way, and every key
+		d.now = d.now.Add(60 * 24 * time.Hour)
+		d.asked = nil
+	}
 	mem := d.mem
 	inside := d.rng.IntN(5) == 0 // while opening
-	writes := int64(1 + d.rng.IntN(300))
+	writes := int64(1 + d.rng.IntN(220))
 	if inside {
 		writes = int64(1 + d.rng.IntN(40))
 	}
@@ -149,14 +218,9 @@ func (d *disk) crash() {
 		}
 		return nil
 	}))
-	s, err := store.OpenPebble("datos", store.PebbleOptions{FS: fs, MemTableBytes: 16 << 10})
-	if err != nil {
-		d.t.Fatalf("the store does not open: %v", err)
-	}
-	wrapped := d.wrap(s)
-	l, err := ledger.Open(wrapped, ledger.Options{Random: seeded(5), Fatal: func(err error) { d.t.Error(err) }})
-	if err != nil {
-		d.t.Fatalf("the ledger does not open: %v", err)
+	s, l := d.open(fs, &crashing)
+	if l == nil {
+		return
 	}
 	if crashing.Load() {
 		d.opening++
@@ -171,25 +235,7 @@ func (d *disk) crash() {
 	d.mem = <-survived
 	cancel()
 	clients.Wait()
-	if err := errors.Join(l.Close(), s.Close()); err != nil {
-		d.t.Fatal(err)
-	}
-}
-
-// reopen verifies what the last crash left.
-func (d *disk) reopen() {
-	s, err := store.OpenPebble("datos", store.PebbleOptions{FS: d.mem})
-	if err != nil {
-		d.t.Fatalf("the store does not open: %v", err)
-	}
-	l, err := ledger.Open(s, ledger.Options{})
-	if err != nil {
-		d.t.Fatalf("the ledger does not open: %v", err)
-	}
-	d.verify(s, l)
-	if err := errors.Join(l.Close(), s.Close()); err != nil {
-		d.t.Fatal(err)
-	}
+	d.close(s, l)
 }
 
 func (d *disk) client(stop context.Context, l *ledger.Ledger, rng *rand.Rand, crashing *atomic.Bool) {
@@ -197,7 +243,9 @@ func (d *disk) client(stop context.Context, l *ledger.Ledger, rng *rand.Rand, cr
 		account := ledger.AccountID(1 + rng.IntN(crashWallets))
 		if rng.IntN(10) == 0 {
 			if _, err := l.Do(stop, account, ledger.Credit{Now: d.now, Org: 1, Centavos: 10_000, Reason: "abono"}); err != nil && !errors.Is(err, context.Canceled) {
-				d.t.Error(err)
+				d.fault("credit: %v", err)
+				cancelled(stop)
+				return
 			}
 			continue
 		}
@@ -206,59 +254,172 @@ func (d *disk) client(stop context.Context, l *ledger.Ledger, rng *rand.Rand, cr
 			return
 		}
 		if err != nil {
-			d.t.Error(err)
+			d.fault("NextID: %v", err)
+			cancelled(stop)
 			return
 		}
-		r := record(id, 1, "XAXX010101000")
-		r.Edition[0] = byte(rng.IntN(3))
-		_, err = l.Do(stop, account, ledger.Charge{Now: d.now, Record: r, Sum: sumOf(r), Price: int64(rng.IntN(3)) * 700})
+		c := ledger.Charge{Now: d.now, Price: int64(rng.IntN(3)) * 700}
+		at := -1
+		note := "XAXX010101000"
+		if rng.IntN(2) == 0 { // half of them ask for something that was asked for before
+			at, account, c.Once = d.ask(rng, account)
+			note = "llave " + hex.EncodeToString(c.Once.Key[:])
+		}
+		c.Record = record(id, 1, note)
+		c.Record.Edition[0] = byte(rng.IntN(3))
+		c.Sum = sumOf(c.Record)
+		res, err := l.Do(stop, account, c)
 		answered := err == nil && !crashing.Load()
 		var funds *ledger.FundsError
 		if err != nil && !errors.As(err, &funds) && !errors.Is(err, context.Canceled) {
-			d.t.Error(err)
+			d.fault("charge: %v", err)
+			cancelled(stop)
 			return
 		}
-		d.mu.Lock()
-		// An id that the outside saw before the power failed is never given again.
-		if d.given[id] && !d.mutant {
-			d.t.Errorf("%v given twice", id)
-		}
 		if answered {
-			d.given[id] = true
-			d.acknowledged[id] = account
-			d.charges++
+			d.answered(id, account, at, res.(ledger.Charged))
 		}
-		d.mu.Unlock()
 	}
 }
 
+// cancelled waits for the end of this life: the power still has to fail.
+func cancelled(stop context.Context) { <-stop.Done() }
+
+// ask gives a key: half the time one that was used before.
+func (d *disk) ask(rng *rand.Rand, account ledger.AccountID) (at int, _ ledger.AccountID, _ *ledger.Once) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.asked) > 0 && rng.IntN(2) == 0 {
+		at = rng.IntN(len(d.asked))
+	} else {
+		at = len(d.asked)
+		var once ledger.Once
+		once.Key = sha256.Sum256(strconv.AppendUint(nil, rng.Uint64(), 16))
+		once.Content = sha256.Sum256(once.Key[:])
+		d.asked = append(d.asked, asked{account: account, once: once})
+	}
+	once := d.asked[at].once
+	return at, d.asked[at].account, &once
+}
+
+// answered notes what the outside saw before the power failed.
+func (d *disk) answered(id ledger.VerificationID, account ledger.AccountID, at int, got ledger.Charged) {
+	d.mu.Lock()
+	again := false
+	if got.Earlier != nil {
+		id = *got.Earlier
+		d.replays++
+	} else {
+		again = d.given[id]
+		d.given[id] = true
+		d.charges++
+	}
+	d.acknowledged[id] = account
+	var before *ledger.VerificationID
+	if at >= 0 {
+		before, d.asked[at].id = d.asked[at].id, &id
+	}
+	d.mu.Unlock()
+	if again {
+		d.fault("%v given twice", id)
+	}
+	if before != nil && *before != id {
+		d.fault("the same request was answered with %v and with %v", *before, id)
+	}
+}
+
+var noted = regexp.MustCompile(`llave [0-9a-f]{64}`)
+
 // verify looks for every acknowledged charge.
 func (d *disk) verify(s store.Store, l *ledger.Ledger) {
-	if rep, err := ledger.Check(s); err != nil && !d.mutant {
-		d.t.Errorf("Check: %v\n%+v", err, rep.Violations)
+	if rep, err := ledger.Check(ctx, s); err != nil {
+		d.fault("Check: %v\n%+v", err, rep.Violations)
 	}
 	found := map[ledger.VerificationID]int{}
+	under := map[string]int{}
 	err := l.Records(func(a ledger.AccountID, r ledger.Record) error {
 		found[r.ID]++
 		if want, ok := d.acknowledged[r.ID]; ok && want != a {
-			d.t.Errorf("%v is in account %d, not in %d", r.ID, a, want)
+			d.fault("%v is in account %d, not in %d", r.ID, a, want)
+		}
+		if key := noted.Find(r.Registro); key != nil {
+			under[string(key)]++
 		}
 		return nil
 	})
 	if err != nil {
-		d.t.Error(err)
+		d.fault("Records: %v", err)
 	}
+	lost, double := 0, 0
 	for id := range d.acknowledged {
 		switch n := found[id]; {
 		case n == 0:
-			d.lost++
+			lost++
 		case n > 1:
-			d.double++
+			double++
 		}
 	}
-	if (d.lost > 0 || d.double > 0) && !d.mutant {
-		d.t.Errorf("%d acknowledged charges lost, %d double", d.lost, d.double)
+	for _, n := range under {
+		if n > 1 {
+			double++
+		}
 	}
+	if lost > 0 || double > 0 {
+		d.lost, d.double = d.lost+lost, d.double+double
+		d.fault("%d acknowledged charges lost, %d double", lost, double)
+	}
+}
+
+// keptAnchor is an anchor on a disk of its own, which stops with the power.
+type keptAnchor struct {
+	*memoryAnchor
+	crashing *atomic.Bool
+}
+
+func (k keptAnchor) Rename(from, to string) error {
+	if k.crashing.Load() {
+		return nil
+	}
+	return k.memoryAnchor.Rename(from, to)
+}
+
+// vfsFiles is an anchor on the simulated disk.
+type vfsFiles struct{ vfs.FS }
+
+func (f vfsFiles) at(name string) string { return f.PathJoin("ancla", name) }
+
+func (f vfsFiles) Read(name string) ([]byte, error) {
+	file, err := f.Open(f.at(name))
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(file)
+}
+
+func (f vfsFiles) WriteSynced(name string, text []byte) error {
+	file, err := f.Create(f.at(name), vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	if err == nil {
+		err = file.Sync()
+	}
+	return errors.Join(err, file.Close())
+}
+
+func (f vfsFiles) Rename(from, to string) error { return f.FS.Rename(f.at(from), f.at(to)) }
+
+func (f vfsFiles) SyncDir(dir string) error {
+	if dir == "." {
+		dir = "ancla"
+	}
+	d, err := f.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }
 
 func envInt(t *testing.T, name string, fallback int) int {

@@ -58,7 +58,7 @@ func newLedger(t testing.TB) (*ledger.Ledger, store.Store) {
 
 func check(t testing.TB, s store.Store) ledger.Report {
 	t.Helper()
-	rep, err := ledger.Check(s)
+	rep, err := ledger.Check(ctx, s)
 	if err != nil {
 		t.Fatalf("Check: %v\n%+v", err, rep.Violations)
 	}

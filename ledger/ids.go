@@ -140,6 +140,10 @@ func (l *Ledger) idKey(random io.Reader) ([]byte, error) {
 	if !errors.Is(err, store.ErrNotFound) {
 		return key, err
 	}
+	// It is the first thing that is ever written: another one would give ids twice.
+	if l.Heads()[store.Global].Seq > 0 {
+		return nil, fmt.Errorf("%w: falta la llave de los identificadores; restaure el respaldo más reciente", ErrIntegrity)
+	}
 	key = make([]byte, 32)
 	if _, err := io.ReadFull(random, key); err != nil {
 		return nil, fmt.Errorf("ledger: sin números aleatorios para la llave de identificadores: %w", err)

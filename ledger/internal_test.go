@@ -266,7 +266,7 @@ func TestRecordsAreCodedAgainstTheFirst(t *testing.T) {
 	if dictionaries[1] != 1 || dictionaries[2] != 1 {
 		t.Errorf("dictionaries by account: %v; want one in each", dictionaries)
 	}
-	if _, err := Check(s); err != nil {
+	if _, err := Check(context.Background(), s); err != nil {
 		t.Error(err)
 	}
 }
@@ -292,7 +292,7 @@ func TestDictionaryRace(t *testing.T) {
 			t.Errorf("Find(%v) = %+v, %v", r.ID, got, err)
 		}
 	}
-	if _, err := Check(s); err != nil {
+	if _, err := Check(context.Background(), s); err != nil {
 		t.Error(err)
 	}
 }
@@ -351,7 +351,7 @@ func TestLotsAreLimited(t *testing.T) {
 	if got := res.(Charged); got.Balance != 0 || got.Movement != maxLots+1 {
 		t.Errorf("a charge over all lots: %+v", got)
 	}
-	if _, err := Check(s); err != nil {
+	if _, err := Check(context.Background(), s); err != nil {
 		t.Error(err)
 	}
 }
@@ -366,11 +366,11 @@ func TestCheckFindsFaults(t *testing.T) {
 			paid, free := testRecord(t, l, "pagada"), testRecord(t, l, "gratis")
 			do(t, l, 1, Charge{Now: noon, Record: paid, Sum: sumOf(paid), Price: 1200})
 			do(t, l, 1, Charge{Now: noon, Record: free, Sum: sumOf(free)})
-			if rep, err := Check(s); err != nil || rep.Balance != 800 {
+			if rep, err := Check(context.Background(), s); err != nil || rep.Balance != 800 {
 				t.Fatalf("before the damage: %+v, %v", rep, err)
 			}
 			damage(t, l, paid, free)
-			rep, err := Check(s)
+			rep, err := Check(context.Background(), s)
 			if !errors.Is(err, ErrIntegrity) || len(rep.Violations) == 0 {
 				t.Errorf("Check = %+v, %v; want ErrIntegrity", rep, err)
 			}

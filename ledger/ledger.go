@@ -6,11 +6,13 @@
 // that a refused one leaves nothing; that a centavo is never lost, made or spent
 // twice (Check proves it over a whole store); that a record never changes; that
 // no id is given twice. It never reads a clock, never retries a write whose
-// outcome is unknown, and never answers from a store that failed.
+// outcome is unknown, and never answers from a store that failed or that lacks
+// what its anchor remembers. The only clock it reads times its own work.
 //
 // It knows no product and no HTTP. Start reading at Command and Ledger.Do, then
-// sequencer.go (how commands become one write), charge.go (the rules of money)
-// and check.go (what must always hold).
+// sequencer.go (how commands become one write), charge.go (the rules of money),
+// check.go (what must always hold), chain.go and anchor.go (how a missing write
+// shows).
 package ledger
 
 import (
@@ -24,6 +26,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/VictoriaMetrics/metrics"
 
 	"cotejo/store"
 )
@@ -87,12 +91,33 @@ type Options struct {
 	// Random gives the bytes of the id permutation at first start.
 	// nil means crypto/rand.
 	Random interface{ Read([]byte) (int, error) }
+	// MaxBatch is the most commands that one durable write carries; 0 means 512. A
+	// bench sets it to 1 for its baseline.
+	MaxBatch int
+	// Anchor is the file, outside the store's folder and best on another disk, that
+	// remembers what is durable (see AnchorError). Its folder must exist. "" means
+	// none, and then nobody notices a store that lost its newest batches.
+	Anchor string
 	// Fatal ends the process after a failed durable write: the state in memory
 	// can no longer be trusted (a value may be readable and not durable).
 	// nil means: log and os.Exit(74). When a test's Fatal returns, the waiting
 	// callers and all later ones get ErrFailed.
 	Fatal func(error)
+
+	// Tests only.
+	anchorFiles anchorFiles
+	anchorEvery time.Duration
 }
+
+// newest is the ledger that the gauges tell of.
+var newest atomic.Pointer[Ledger]
+
+var _ = metrics.NewGauge("cotejo_ledger_queue_depth", func() float64 {
+	if l := newest.Load(); l != nil {
+		return float64(len(l.queue))
+	}
+	return 0
+})
 
 // Ledger owns the account data of a store. It is safe for concurrent use.
 type Ledger struct {
@@ -101,8 +126,9 @@ type Ledger struct {
 	perm    *permutation                   // set before Open returns
 	fatal   func(error)
 
-	queue chan *request
-	done  chan struct{} // closed when the sequencer has stopped
+	queue    chan *request
+	requests sync.Pool     // of *request
+	done     chan struct{} // closed when the sequencer has stopped
 
 	// closing guards the queue against a send after its close.
 	closing sync.RWMutex
@@ -115,6 +141,7 @@ type Ledger struct {
 	ids      issuers
 	bases    dictionaries
 	balances balances
+	anchor   anchored
 }
 
 // request is a command on its way through the queue. Its fields belong to the
@@ -127,12 +154,15 @@ type request struct {
 	done    chan struct{} // capacity 1
 }
 
-var requests = sync.Pool{New: func() any { return &request{done: make(chan struct{}, 1)} }}
+func newRequest() any { return &request{done: make(chan struct{}, 1)} }
 
 // queueLength bounds the commands that wait for the sequencer.
 const queueLength = 4096
 
-// Open takes ownership of all groups of s and starts the sequencer.
+// Open takes ownership of all groups of s and starts the sequencer. It refuses
+// with ErrIntegrity a store whose chains do not end where its groups do, and with
+// an *AnchorError one that is not what the anchor remembers; a missing anchor is
+// written anew.
 func Open(s store.Store, o Options) (*Ledger, error) {
 	l := &Ledger{
 		store: s,
@@ -140,6 +170,7 @@ func Open(s store.Store, o Options) (*Ledger, error) {
 		queue: make(chan *request, queueLength),
 		done:  make(chan struct{}),
 	}
+	l.requests.New = newRequest
 	if l.fatal == nil {
 		l.fatal = func(err error) {
 			slog.Error("ledger: falló una escritura; el proceso termina. Revise el disco, reinicie y corra «cotejo verify all»",
@@ -150,15 +181,31 @@ func Open(s store.Store, o Options) (*Ledger, error) {
 	for g := range l.readers {
 		l.readers[g] = s.Reader(store.Group(g))
 	}
-	seq := &sequencer{l: l, hot: hotValues{budget: hotBytes}}
+	seq := &sequencer{l: l, most: o.MaxBatch, hot: hotValues{budget: hotBytes}}
+	if seq.most <= 0 {
+		seq.most = batchLength
+	}
+	l.anchor.init(o)
 	for g := range seq.groups {
 		epoch, n, err := s.Acquire(store.Group(g))
 		if err != nil {
 			return nil, fmt.Errorf("ledger: no se pudo tomar el grupo %d: %w", g, err)
 		}
-		seq.groups[g] = ownedGroup{reader: l.readers[g], epoch: epoch, seq: n}
+		head, err := headOf(l.readers[g], store.Group(g), n)
+		if err != nil {
+			return nil, err
+		}
+		seq.groups[g] = ownedGroup{reader: l.readers[g], epoch: epoch, seq: n, chain: chain{head: head.Sum}}
+		l.anchor.heads[g] = head
+	}
+	if err := l.anchor.compare(l.readers[:]); err != nil {
+		return nil, err
 	}
 	go seq.run()
+	if o.Anchor != "" {
+		l.anchor.done = make(chan struct{})
+		go l.anchor.keep()
+	}
 
 	random := io.Reader(rand.Reader)
 	if o.Random != nil {
@@ -171,11 +218,12 @@ func Open(s store.Store, o Options) (*Ledger, error) {
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
+	newest.Store(l)
 	return l, nil
 }
 
-// Close refuses new commands, finishes the accepted ones and stops. It does not
-// close the store.
+// Close refuses new commands, finishes the accepted ones, writes the anchor and
+// stops. It does not close the store.
 func (l *Ledger) Close() error {
 	l.closing.Lock()
 	if !l.closed {
@@ -184,6 +232,8 @@ func (l *Ledger) Close() error {
 	}
 	l.closing.Unlock()
 	<-l.done
+	l.anchor.finish()
+	newest.CompareAndSwap(l, nil)
 	return nil
 }
 
@@ -204,7 +254,7 @@ func (l *Ledger) Do(ctx context.Context, account AccountID, cmd Command) (Result
 		defer ready.release()
 		cmd = ready
 	}
-	r := requests.Get().(*request)
+	r := l.requests.Get().(*request)
 	r.account, r.cmd = account, cmd
 	err := l.enqueue(r)
 	var result Result
@@ -213,7 +263,7 @@ func (l *Ledger) Do(ctx context.Context, account AccountID, cmd Command) (Result
 		result, err = r.result, r.err
 	}
 	*r = request{done: r.done}
-	requests.Put(r)
+	l.requests.Put(r)
 	return result, err
 }
 
@@ -233,6 +283,28 @@ func (l *Ledger) enqueue(r *request) error {
 		return ErrBusy
 	}
 }
+
+// Alive returns nil when the sequencer, behind whatever waits before it, runs a
+// command that does nothing before ctx ends, and ctx's error when it does not:
+// then a write hangs, or more is asked than it can do. It is Do's error otherwise.
+func (l *Ledger) Alive(ctx context.Context) error {
+	r := newRequest().(*request)
+	r.cmd = noop{}
+	if err := l.enqueue(r); err != nil {
+		return err
+	}
+	select {
+	case <-r.done:
+		return r.err
+	case <-ctx.Done():
+		// The answer goes into the channel's room; nobody else knows of r.
+		return ctx.Err()
+	}
+}
+
+type noop struct{}
+
+func (noop) Apply(*Tx) (Result, error) { return nil, nil }
 
 // validMoment refuses a command without a moment, or with one that a stored
 // value could not hold.

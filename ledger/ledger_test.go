@@ -3,6 +3,7 @@ package ledger_test
 import (
 	"context"
 	"errors"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,7 +16,12 @@ import (
 	"cotejo/store"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(aloneEnv) != "" {
+		os.Exit(m.Run())
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // TestRace: many at once can spend what is there, and not a centavo more.
 func TestRace(t *testing.T) {

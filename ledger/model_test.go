@@ -20,6 +20,27 @@ type book struct {
 	lots      []ledger.Lot // by expiry, then number
 	movements []ledger.Movement
 	records   []ledger.Record
+	marks     map[owner]mark
+}
+
+// owner is who may repeat a request.
+type owner struct {
+	org     ledger.OrgID
+	sandbox bool
+	key     byte
+}
+
+// mark is what was done under a Once.
+type mark struct {
+	content byte
+	moment  time.Time
+	id      ledger.VerificationID
+}
+
+// earlier is what is remembered of a Once at now.
+func (b *book) earlier(o owner, now time.Time) (mark, bool) {
+	m, ok := b.marks[o]
+	return m, ok && now.Sub(m.moment) < 7*24*time.Hour
 }
 
 func (b *book) spendable(now time.Time) (sum int64) {
@@ -158,31 +179,89 @@ func (m *machine) Charge(t *rapid.T) {
 	prefix := rapid.SampledFrom([]string{"COM", "SPE"}).Draw(t, "prefix")
 	r := record(m.nextID(t, prefix), ledger.OrgID(rapid.IntRange(1, 2).Draw(t, "org")), rapid.StringN(0, 40, -1).Draw(t, "note"))
 	r.Edition[0] = byte(rapid.IntRange(1, 2).Draw(t, "edition"))
-	price := int64(0)
+	c := ledger.Charge{Now: m.now, Record: r, Sum: sumOf(r)}
 	if rapid.IntRange(0, 3).Draw(t, "paid") > 0 {
-		price = rapid.Int64Range(1, 2500).Draw(t, "price")
+		c.Price = rapid.Int64Range(1, 2500).Draw(t, "price")
 	} else {
-		r.Sandbox = rapid.Bool().Draw(t, "sandbox")
+		c.Record.Sandbox = rapid.Bool().Draw(t, "sandbox")
 	}
-	res, err := m.l.Do(ctx, a, ledger.Charge{Now: m.now, Record: r, Sum: sumOf(r), Price: price})
-	want, ok := b.charge(m.now, r, price)
+	r = c.Record
+	own := owner{r.Org, r.Sandbox, byte(rapid.IntRange(0, 2).Draw(t, "key"))}
+	content := byte(rapid.IntRange(1, 4).Draw(t, "content") / 4) // mostly the same
+	if own.key > 0 {
+		c.Once = once(own.key, content)
+	}
+	res, err := m.l.Do(ctx, a, c)
+	if earlier, ok := b.earlier(own, m.now); ok && c.Once != nil {
+		charged, _ := res.(ledger.Charged)
+		switch {
+		case earlier.content != content && !errors.Is(err, ledger.ErrKeyReused):
+			t.Fatalf("another request under a used key: %+v, %v", res, err)
+		case earlier.content == content && (err != nil || charged.Earlier == nil || *charged.Earlier != earlier.id ||
+			charged != ledger.Charged{Earlier: charged.Earlier}):
+			t.Fatalf("repeated: %+v, %v; want %v and nothing else", charged, err, earlier.id)
+		}
+		return
+	}
+	want, ok := b.charge(m.now, r, c.Price)
 	if !ok {
 		var funds *ledger.FundsError
-		if !errors.As(err, &funds) || *funds != (ledger.FundsError{Service: "COMPANY", Price: price, Balance: want.Balance}) {
-			t.Fatalf("Charge of %d with %d = %+v, %v; want a refusal", price, want.Balance, res, err)
+		if !errors.As(err, &funds) || *funds != (ledger.FundsError{Service: "COMPANY", Price: c.Price, Balance: want.Balance}) {
+			t.Fatalf("Charge of %d with %d = %+v, %v; want a refusal", c.Price, want.Balance, res, err)
 		}
 		return
 	}
 	if err != nil || res != want {
 		t.Fatalf("Charge = %+v, %v; want %+v", res, err, want)
 	}
-	if _, err := m.l.Do(ctx, a, ledger.Charge{Now: m.now, Record: r, Sum: sumOf(r), Price: price}); !errors.Is(err, ledger.ErrDuplicate) {
+	if c.Once != nil {
+		if b.marks == nil {
+			b.marks = map[owner]mark{}
+		}
+		b.marks[own] = mark{content, m.now, r.ID}
+	}
+	c.Once = nil
+	if _, err := m.l.Do(ctx, a, c); !errors.Is(err, ledger.ErrDuplicate) {
 		t.Fatalf("the same record again: %v; want ErrDuplicate", err)
+	}
+}
+
+func (m *machine) Recall(t *rapid.T) {
+	a, b := m.account(t)
+	own := owner{ledger.OrgID(rapid.IntRange(1, 2).Draw(t, "org")), rapid.Bool().Draw(t, "sandbox"), byte(rapid.IntRange(1, 2).Draw(t, "key"))}
+	content := byte(rapid.IntRange(0, 1).Draw(t, "content"))
+	r, found, err := m.l.Recall(ctx, a, own.org, own.sandbox, *once(own.key, content), m.now)
+	want, ok := b.earlier(own, m.now)
+	switch {
+	case !ok && (found || err != nil):
+		t.Fatalf("Recall = %v, %v, %v; want nothing", r.ID, found, err)
+	case ok && want.content != content && (found || !errors.Is(err, ledger.ErrKeyReused)):
+		t.Fatalf("Recall = %v, %v, %v; want ErrKeyReused", r.ID, found, err)
+	case ok && want.content == content && (!found || err != nil || r.ID != want.id || r.Org != own.org || r.Sandbox != own.sandbox):
+		t.Fatalf("Recall = %+v, %v, %v; want %v", r, found, err, want.id)
+	}
+}
+
+func (m *machine) ForgetOnce(t *rapid.T) {
+	want := 0
+	for _, b := range m.books {
+		for own := range b.marks {
+			if _, ok := b.earlier(own, m.now); !ok {
+				delete(b.marks, own)
+				want++
+			}
+		}
+	}
+	if n, err := m.l.ForgetOnce(ctx, m.now); err != nil || n != want {
+		t.Fatalf("ForgetOnce = %d, %v; want %d", n, err, want)
 	}
 }
 
 func (m *machine) Wait(t *rapid.T) {
 	days := rapid.IntRange(-20, 200).Draw(t, "days") // clocks also go back
+	if rapid.Bool().Draw(t, "little") {
+		days %= 4
+	}
 	m.now = m.now.Add(time.Duration(days)*24*time.Hour + time.Second)
 }
 
@@ -195,7 +274,7 @@ func (m *machine) Reopen(t *rapid.T) {
 
 // Check compares everything that can be read with the model.
 func (m *machine) Check(t *rapid.T) {
-	if rep, err := ledger.Check(m.store); err != nil {
+	if rep, err := ledger.Check(ctx, m.store); err != nil {
 		t.Fatalf("Check: %v\n%+v", err, rep.Violations)
 	}
 	for a, b := range m.books {

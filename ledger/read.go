@@ -38,9 +38,9 @@ func (r Reader) Scan(space Space, prefix []byte, fn func(key, value []byte) erro
 var errFound = errors.New("found")
 
 // scanAccounts calls fn for each account that has a key in the group, in the
-// order of shard and id.
+// order of shard and id. Account 0, which holds the group's chain, is none.
 func scanAccounts(from store.Reader, fn func(AccountID) error) error {
-	var next []byte
+	next := after(make([]byte, accountHead-1))
 	for {
 		var head []byte
 		err := from.Scan(next, nil, func(k, _ []byte) error {

@@ -4,8 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
 
 	"cotejo/store"
+)
+
+var (
+	commitsTotal  = metrics.NewCounter("cotejo_ledger_commits_total") // durable writes
+	batchSize     = metrics.NewHistogram("cotejo_ledger_batch_size")  // commands in one write
+	commitSeconds = metrics.NewHistogram("cotejo_ledger_commit_seconds")
+	refusedTotal  = metrics.NewCounter("cotejo_ledger_refused_total") // commands, by their own rules
 )
 
 // A durable write carries at most so many commands, and ends with the command
@@ -20,6 +30,7 @@ const (
 type sequencer struct {
 	l      *Ledger
 	groups [store.Groups + 1]ownedGroup
+	most   int // commands in one write
 
 	pending overlay   // what the batch at hand will write
 	hot     hotValues // committed values that are read again and again
@@ -27,12 +38,14 @@ type sequencer struct {
 	tx      Tx // reused by every command
 
 	batch []*request
-	last  int // length of the batch before
+	last  int    // length of the batch before
+	coded []byte // room for extending a chain
 }
 
 type ownedGroup struct {
 	reader     store.Reader
 	epoch, seq uint64
+	chain      chain
 	write      store.Batch // reused
 }
 
@@ -52,7 +65,7 @@ func (s *sequencer) run() {
 // moment to come back: giving way a few times, as long as it brings someone,
 // keeps a batch from being one command long whenever the write before was full.
 func (s *sequencer) fill() {
-	for idle := 0; len(s.batch) < batchLength; {
+	for idle := 0; len(s.batch) < s.most; {
 		select {
 		case r, ok := <-s.l.queue:
 			if !ok {
@@ -87,11 +100,12 @@ func (s *sequencer) apply() {
 			if r.err != nil {
 				r.result = nil
 				s.pending.rollback()
+				refusedTotal.Inc()
 			}
 			s.tx.leave()
 			n++
 		}
-		err := s.commit()
+		err := s.commit(n)
 		if err != nil {
 			err = s.stop(err)
 		}
@@ -111,8 +125,9 @@ func answer(batch []*request, err error) {
 	}
 }
 
-// commit writes what is pending in all groups at once.
-func (s *sequencer) commit() error {
+// commit writes what is pending of so many commands in all groups at once, each
+// group's batch with its link.
+func (s *sequencer) commit(commands int) error {
 	if len(s.pending.entries) == 0 {
 		return nil
 	}
@@ -132,16 +147,20 @@ func (s *sequencer) commit() error {
 		if len(group.write.Puts)+len(group.write.Deletes) == 0 {
 			continue
 		}
-		batches = append(batches, store.Batch{
+		b := store.Batch{
 			Group: store.Group(g), Epoch: group.epoch, Seq: group.seq + 1,
 			Puts: group.write.Puts, Deletes: group.write.Deletes,
-		})
+		}
+		s.coded = group.chain.extend(&b, s.coded)
+		batches = append(batches, b)
 	}
+	began := time.Now()
 	err := s.l.store.Commit(batches...)
 	for _, b := range batches {
 		group := &s.groups[b.Group]
 		if err == nil {
 			group.seq = b.Seq
+			group.chain.committed()
 		}
 		clear(b.Puts)
 		clear(b.Deletes)
@@ -150,6 +169,10 @@ func (s *sequencer) commit() error {
 	if err != nil {
 		return err
 	}
+	commitSeconds.UpdateDuration(began)
+	commitsTotal.Inc()
+	batchSize.Update(float64(commands))
+	s.l.anchor.advance(s.groups[:], batches)
 	s.l.balances.committed(s.pending.entries)
 	for i := range s.pending.entries {
 		s.hot.committed(&s.pending.entries[i])

@@ -1,0 +1,395 @@
+package ledger
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+
+	"cotejo/canon"
+	"cotejo/store"
+)
+
+// An engine cannot show that nothing is missing at the end of what it holds: a
+// log or a list of files that lost its tail opens cleanly. So the heads of all
+// groups are also kept outside the store, in one small file that is replaced
+// about once a second and compared when the store is opened again.
+
+// anchorEvery is the least time between two writes of the anchor.
+const anchorEvery = time.Second
+
+const maxAnchorBytes = 64 << 10
+
+var _ = metrics.NewGauge("cotejo_anchor_age_seconds", func() float64 {
+	if l := newest.Load(); l != nil {
+		return l.AnchorAge().Seconds()
+	}
+	return 0
+})
+
+// AnchorError refuses to open a store that is not the one that the anchor
+// remembers. It matches ErrIntegrity.
+type AnchorError struct {
+	Path  string      // of the anchor
+	Group store.Group // the first that disagrees
+	// Stored and Anchored are the newest batches of the group, by the store and by
+	// the anchor. Where Stored is not the lower one, batch Anchored is another one
+	// than the anchor remembers.
+	Stored, Anchored uint64
+	Groups           int   // how many groups disagree
+	Damage           error // set when the anchor itself is unreadable; the rest is zero then
+}
+
+// Missing is how many batches the group lacks.
+func (e *AnchorError) Missing() uint64 {
+	if e.Stored >= e.Anchored {
+		return 0
+	}
+	return e.Anchored - e.Stored
+}
+
+func (e *AnchorError) Error() string {
+	var what string
+	switch missing := e.Missing(); {
+	case e.Damage != nil:
+		return fmt.Sprintf("ledger: el ancla %s está dañada (%v) y sin ella no se sabe si a las cuentas les falta algo. "+
+			"Restaure el ancla y las cuentas del mismo respaldo; si las cuentas son las que quiere, aparte ese archivo y se escribirá otro",
+			e.Path, e.Damage)
+	case missing > 0:
+		what = fmt.Sprintf("al grupo %d le faltan lotes (%d): tiene hasta el %d y el ancla %s recuerda hasta el %d",
+			e.Group, missing, e.Stored, e.Path, e.Anchored)
+	default:
+		what = fmt.Sprintf("en el grupo %d el lote %d no es el que recuerda el ancla %s", e.Group, e.Anchored, e.Path)
+	}
+	if e.Groups > 1 {
+		what += fmt.Sprintf(" (otros grupos que no coinciden: %d)", e.Groups-1)
+	}
+	return "ledger: las cuentas no son las últimas que se escribieron: " + what +
+		". Restaure el respaldo más reciente; si quiere a propósito los datos anteriores, aparte el archivo del ancla y vuelva a iniciar"
+}
+
+// Is makes every AnchorError an ErrIntegrity.
+func (e *AnchorError) Is(target error) bool { return target == ErrIntegrity }
+
+// anchorText is the file, members by name as in canonical JSON. Its own sum is
+// over the text without that member.
+type anchorText struct {
+	Sum    string       `json:"ancla_sha256,omitempty"`
+	Format int          `json:"formato"`
+	Groups []anchorHead `json:"grupos"`
+}
+
+type anchorHead struct {
+	Sum   string `json:"cabeza"`
+	Group int    `json:"grupo"`
+	Seq   uint64 `json:"lote"`
+}
+
+func encodeAnchor(heads []Head) ([]byte, error) {
+	t := anchorText{Format: 1}
+	for _, h := range heads {
+		t.Groups = append(t.Groups, anchorHead{hex.EncodeToString(h.Sum[:]), int(h.Group), h.Seq})
+	}
+	body, err := canon.Marshal(t)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(body)
+	t.Sum = hex.EncodeToString(sum[:])
+	text, err := canon.Marshal(t)
+	return append(text, '\n'), err
+}
+
+// decodeAnchor reads what encodeAnchor wrote of all groups and nothing else.
+func decodeAnchor(text []byte) ([]Head, error) {
+	if len(text) > maxAnchorBytes {
+		return nil, errors.New("es demasiado grande")
+	}
+	var t anchorText
+	if err := json.Unmarshal(text, &t); err != nil {
+		return nil, err
+	}
+	if len(t.Groups) != store.Groups+1 {
+		return nil, fmt.Errorf("nombra %d grupos y son %d", len(t.Groups), store.Groups+1)
+	}
+	heads := make([]Head, len(t.Groups))
+	for i, g := range t.Groups {
+		sum, err := hex.DecodeString(g.Sum)
+		if err != nil || len(sum) != sha256.Size || g.Group != i {
+			return nil, fmt.Errorf("el grupo %d es ilegible", i)
+		}
+		heads[i] = Head{store.Group(i), g.Seq, [sha256.Size]byte(sum)}
+	}
+	again, err := encodeAnchor(heads)
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(again, text) {
+		return nil, errors.New("su suma no coincide")
+	}
+	return heads, nil
+}
+
+// ReadAnchor reads the heads of all groups, by group. It returns fs.ErrNotExist
+// when there is no such file, and an *AnchorError when it is damaged.
+func ReadAnchor(path string) ([]Head, error) { return readAnchor(osFiles{}, path) }
+
+// WriteAnchor replaces the anchor: after a crash there is the old one or the new
+// one, and the new one after it returned. heads are those of all groups, by
+// group, and must be durable.
+func WriteAnchor(path string, heads []Head) error { return writeAnchor(osFiles{}, path, heads) }
+
+func readAnchor(files anchorFiles, path string) ([]Head, error) {
+	text, err := files.Read(path)
+	if err != nil {
+		return nil, fmt.Errorf("ledger: ancla: %w", err)
+	}
+	heads, err := decodeAnchor(text)
+	if err != nil {
+		return nil, &AnchorError{Path: path, Damage: err}
+	}
+	return heads, nil
+}
+
+func writeAnchor(files anchorFiles, path string, heads []Head) error {
+	text, err := encodeAnchor(heads)
+	if err == nil {
+		err = files.WriteSynced(path+".nuevo", text)
+	}
+	if err == nil {
+		err = files.Rename(path+".nuevo", path)
+	}
+	if err == nil {
+		err = files.SyncDir(filepath.Dir(path))
+	}
+	if err != nil {
+		return fmt.Errorf("ledger: no se pudo escribir el ancla: %w", err)
+	}
+	return nil
+}
+
+// anchorFiles is what the anchor needs of a disk, so that the crash test can take
+// the power from it.
+type anchorFiles interface {
+	Read(name string) ([]byte, error)
+	WriteSynced(name string, text []byte) error
+	Rename(from, to string) error
+	SyncDir(dir string) error
+}
+
+type osFiles struct{}
+
+func (osFiles) Read(name string) ([]byte, error) { return os.ReadFile(name) }
+
+func (osFiles) WriteSynced(name string, text []byte) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+func (osFiles) Rename(from, to string) error { return os.Rename(from, to) }
+
+func (osFiles) SyncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// anchored are the durable heads of a ledger and the file that holds them.
+type anchored struct {
+	path  string // "": none
+	files anchorFiles
+	every time.Duration
+
+	changed chan struct{} // capacity 1: there is something to write
+	closing sync.Once
+	stop    chan struct{} // closed by finish
+	done    chan struct{} // closed when the last write is over; nil: never started
+
+	mu    sync.Mutex
+	heads [store.Groups + 1]Head
+	// When the oldest head became durable that the file does not hold: of those
+	// that are being written (or could not be), and of those since. Zero: none.
+	writing, waiting time.Time
+	failed           bool // the last write; only the first failure is logged
+}
+
+func (a *anchored) init(o Options) {
+	a.path, a.files, a.every = o.Anchor, o.anchorFiles, o.anchorEvery
+	if a.files == nil {
+		a.files = osFiles{}
+	}
+	if a.every == 0 {
+		a.every = anchorEvery
+	}
+	a.changed, a.stop = make(chan struct{}, 1), make(chan struct{})
+}
+
+// compare refuses a store that is not, or not yet again, what the anchor says.
+// The heads of the store are set before.
+func (a *anchored) compare(readers []store.Reader) error {
+	if a.path == "" {
+		return nil
+	}
+	heads, err := readAnchor(a.files, a.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		for _, h := range a.heads {
+			if h.Seq > 0 {
+				slog.Warn("ledger: no hay ancla con que comparar las cuentas; se escribe una nueva", "archivo", a.path)
+				break
+			}
+		}
+		a.touch()
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var refused *AnchorError
+	for _, want := range heads {
+		have := a.heads[want.Group]
+		same := have == want
+		if have.Seq > want.Seq {
+			sum, err := sumAt(readers[want.Group], want.Group, want.Seq)
+			if err != nil {
+				return err
+			}
+			same = sum == want.Sum
+			a.touch()
+		}
+		if same {
+			continue
+		}
+		if refused == nil {
+			refused = &AnchorError{Path: a.path, Group: want.Group, Stored: have.Seq, Anchored: want.Seq}
+		}
+		refused.Groups++
+	}
+	if refused != nil {
+		return refused
+	}
+	return nil
+}
+
+// touch notes that the file does not hold the heads. mu is held, or nobody else
+// is there yet.
+func (a *anchored) touch() {
+	if a.path == "" {
+		return
+	}
+	if a.waiting.IsZero() {
+		a.waiting = time.Now()
+	}
+	select {
+	case a.changed <- struct{}{}:
+	default:
+	}
+}
+
+// advance takes the heads that a durable write moved.
+func (a *anchored) advance(groups []ownedGroup, batches []store.Batch) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for i := range batches {
+		g := batches[i].Group
+		a.heads[g] = Head{g, groups[g].seq, groups[g].chain.head}
+	}
+	a.touch()
+}
+
+// keep writes the heads when they moved, at most once in every, and at the end.
+func (a *anchored) keep() {
+	defer close(a.done)
+	pause := time.NewTimer(0)
+	for {
+		select {
+		case <-a.stop:
+			a.write()
+			return
+		case <-pause.C:
+		}
+		select {
+		case <-a.stop:
+			a.write()
+			return
+		case <-a.changed:
+			a.write()
+			pause.Reset(a.every)
+		}
+	}
+}
+
+// finish writes the anchor for the last time and returns when that is over.
+func (a *anchored) finish() {
+	a.closing.Do(func() { close(a.stop) })
+	if a.done != nil {
+		<-a.done
+	}
+}
+
+func (a *anchored) write() {
+	a.mu.Lock()
+	if a.writing.IsZero() {
+		a.writing = a.waiting
+	}
+	a.waiting = time.Time{}
+	current := a.writing.IsZero()
+	heads := a.heads
+	a.mu.Unlock()
+	if current {
+		return
+	}
+	err := writeAnchor(a.files, a.path, heads[:])
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err != nil {
+		if !a.failed {
+			slog.Error("ledger: no se pudo escribir el ancla; se reintenta. Sin ella no se notaría la falta de las últimas operaciones",
+				"archivo", a.path, "error", err)
+		}
+		a.touch()
+	} else {
+		a.writing = time.Time{}
+	}
+	a.failed = err != nil
+}
+
+// Heads returns the durable head of every group, by group.
+func (l *Ledger) Heads() []Head {
+	l.anchor.mu.Lock()
+	defer l.anchor.mu.Unlock()
+	return append([]Head(nil), l.anchor.heads[:]...)
+}
+
+// AnchorAge is for how long the anchor has not held what is durable: 0 when it
+// is current or when there is none.
+func (l *Ledger) AnchorAge() time.Duration {
+	a := &l.anchor
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case !a.writing.IsZero():
+		return time.Since(a.writing)
+	case !a.waiting.IsZero():
+		return time.Since(a.waiting)
+	}
+	return 0
+}

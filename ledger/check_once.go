@@ -1,0 +1,27 @@
+package ledger
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"cotejo/store"
+)
+
+// once tests the account's marks: each names a record of its own organization
+// and mode, so that a repeated request always finds its answer.
+func (c *checker) once() error {
+	return c.at.Scan(spaceOnce, nil, func(key, value []byte) error {
+		var m mark
+		if len(key) != onceKeyLen || m.decode(value, c.perm) != nil {
+			c.fault("la marca de idempotencia %x es ilegible", key)
+			return nil
+		}
+		org, sandbox := OrgID(binary.BigEndian.Uint64(key)), key[8] != 0
+		_, err := c.at.Get(spaceRecord, appendRecordKey(nil, org, sandbox, m.id))
+		if errors.Is(err, store.ErrNotFound) {
+			c.fault("la marca de idempotencia %x nombra el registro %v, que no existe en la organización %d", key[ownerLen:], m.id, org)
+			return nil
+		}
+		return err
+	})
+}
