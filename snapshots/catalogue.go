@@ -41,6 +41,7 @@ const (
 	editionsDir  = "editions"
 	snapshotsDir = "snapshots"
 	checkedDir   = "checked"
+	decisionsDir = "decisions" // made with its first file
 	tmpDir       = "tmp"
 	lockName     = "lock"
 )
@@ -52,6 +53,7 @@ type Catalogue struct {
 	disk   disk
 	locked atomic.Bool
 	drafts atomic.Int64
+	opened opened
 }
 
 // OpenCatalogue opens or creates the folder. It does not lock it: any number of
@@ -64,6 +66,7 @@ func openCatalogue(dir string, d disk) (*Catalogue, error) {
 		return nil, err
 	}
 	c := &Catalogue{dir: dir, disk: d}
+	c.opened.c = c
 	for _, path := range []string{".", versionsDir, editionsDir, snapshotsDir, checkedDir, tmpDir} {
 		path = c.path(path)
 		if _, err := os.Stat(path); err == nil {
@@ -230,6 +233,9 @@ func (c *Catalogue) edition(n int) (EditionManifest, error) {
 // are nobody's.
 func (c *Catalogue) numbers(dir string) ([]int, error) {
 	entries, err := os.ReadDir(c.path(dir))
+	if errors.Is(err, os.ErrNotExist) && dir == decisionsDir {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}

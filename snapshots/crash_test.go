@@ -1,6 +1,7 @@
 package snapshots
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -181,26 +182,81 @@ func (f *faultFile) Close() error {
 	return f.d.call(func() error { return cerr })
 }
 
-// nextDay is what one run of ingest does to the catalogue; it stops at the
-// first error, as ingest does.
-func nextDay(c *Catalogue) (v Version, m EditionManifest, err error) {
+// work is what one run does to a catalogue; it stops at the first error.
+type work struct {
+	name string
+	// prepare brings the catalogue to where the work begins, at edition 1.
+	prepare func(t *testing.T, c *Catalogue)
+	run     func(c *Catalogue) (v Version, m EditionManifest, err error)
+	// situation of AAA010101AAA, by edition.
+	situation map[int]string
+}
+
+func works() []work {
+	prepare := func(t *testing.T, c *Catalogue) {
+		publish(t, c, testSchema, 5, textOne)
+		if err := c.RecordAttempt(attempt(5)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stage := func(c *Catalogue, o Origin, text string) (Version, error) {
+		s, err := stageText(c, testSchema, text)
+		if err != nil {
+			return Version{}, err
+		}
+		defer s.Discard()
+		return s.Accept(o)
+	}
+	return []work{
+		{"the next day", prepare, func(c *Catalogue) (v Version, m EditionManifest, err error) {
+			if v, err = stage(c, origin(9), textTwo); err != nil {
+				return v, m, err
+			}
+			if m, err = c.Publish(v, moment(9)); err != nil {
+				return v, m, err
+			}
+			return v, m, c.RecordAttempt(attempt(9))
+		}, map[int]string{1: "Presunto", 2: "Definitivo"}},
+
+		{"an older file", prepare, func(c *Catalogue) (v Version, m EditionManifest, err error) {
+			if v, err = stage(c, origin(3), textTwo); err != nil {
+				return v, m, err
+			}
+			m, err = c.PublishHistory(v, moment(9))
+			return v, m, err
+		}, map[int]string{1: "Presunto", 2: "Presunto"}},
+
+		{"a quarantine accepted by hand", func(t *testing.T, c *Catalogue) {
+			prepare(t, c)
+			quarantine(t, c, 9, textTwo, Fault{"MENOS_FILAS", "pocas"})
+		}, func(c *Catalogue) (v Version, m EditionManifest, err error) {
+			// A decision that was written down stands.
+			if _, ok, err := c.DecisionOf(2); err != nil {
+				return v, m, err
+			} else if !ok {
+				if _, err := c.Decide(Decision{VersionID: 2, Decision: DecisionAccepted, Faults: []string{"MENOS_FILAS"}, Who: "Ana", Why: "así es"}, moment(9)); err != nil {
+					return v, m, err
+				}
+			}
+			o := origin(9)
+			o.AcceptedFrom = 2
+			if v, err = stage(c, o, textTwo); err != nil {
+				return v, m, err
+			}
+			m, err = c.Publish(v, moment(9))
+			return v, m, err
+		}, map[int]string{1: "Presunto", 2: "Definitivo"}},
+	}
+}
+
+// locked is the work of a process of its own.
+func (w *work) locked(c *Catalogue) (v Version, m EditionManifest, err error) {
 	unlock, err := c.Lock()
 	if err != nil {
 		return v, m, err
 	}
 	defer unlock()
-	s, err := stageText(c, testSchema, textTwo)
-	if err != nil {
-		return v, m, err
-	}
-	defer s.Discard()
-	if v, err = s.Accept(origin(9)); err != nil {
-		return v, m, err
-	}
-	if m, err = c.Publish(v, moment(9)); err != nil {
-		return v, m, err
-	}
-	return v, m, c.RecordAttempt(attempt(9))
+	return w.run(c)
 }
 
 // Fail, fail after the work, die, and die with the power at every single call
@@ -208,14 +264,21 @@ func nextDay(c *Catalogue) (v Version, m EditionManifest, err error) {
 // before or after, complete; nothing acknowledged is missing; the same work
 // then succeeds and gives the very digests of an undisturbed run.
 func TestEveryDiskCallFails(t *testing.T) {
+	for _, w := range works() {
+		t.Run(w.name, func(t *testing.T) { everyDiskCallFails(t, w) })
+	}
+}
+
+func everyDiskCallFails(t *testing.T, w work) {
 	base := filepath.Join(t.TempDir(), "base")
 	c := openTest(t, base)
 	unlock, err := c.Lock()
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := publish(t, c, testSchema, 5, textOne)
-	if err := c.RecordAttempt(attempt(5)); err != nil {
+	w.prepare(t, c)
+	first, err := c.LatestEdition()
+	if err != nil {
 		t.Fatal(err)
 	}
 	unlock()
@@ -238,7 +301,7 @@ func TestEveryDiskCallFails(t *testing.T) {
 		return c
 	}
 	calm := &faultDisk{}
-	_, want, err := nextDay(open(copyBase(), calm))
+	_, want, err := w.locked(open(copyBase(), calm))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +322,7 @@ func TestEveryDiskCallFails(t *testing.T) {
 				d.mode = die
 			}
 			dir := copyBase()
-			v, m, err := nextDay(open(dir, d))
+			v, m, err := w.locked(open(dir, d))
 			switch rng := rand.New(rand.NewPCG(uint64(n), 1)); mode {
 			case "power loss":
 				d.powerLoss(t, func() bool { return true })
@@ -285,7 +348,7 @@ func TestEveryDiskCallFails(t *testing.T) {
 			default:
 				fail("edition %d is served; publishing said %v", got.Number, err)
 			}
-			if rows := found(t, e.Source("lista"), "AAA010101AAA"); len(rows) != 1 || rows[0].Raw[4] != map[int]string{1: "Presunto", 2: "Definitivo"}[e.Manifest().Number] {
+			if rows := found(t, e.Source("lista"), "AAA010101AAA"); len(rows) != 1 || rows[0].Raw[4] != w.situation[e.Manifest().Number] {
 				fail("edition %d answers %v", e.Manifest().Number, rows)
 			}
 			if v.ID != 0 && err != nil {
@@ -300,7 +363,7 @@ func TestEveryDiskCallFails(t *testing.T) {
 			if verr != nil {
 				fail("%v", verr)
 			}
-			v2, m2, err := nextDay(again)
+			v2, m2, err := w.locked(again)
 			if err != nil {
 				fail("the next run: %v", err)
 			}
@@ -310,10 +373,13 @@ func TestEveryDiskCallFails(t *testing.T) {
 			if m2.SHA256 != want.SHA256 || m2.Number != 2 {
 				fail("the next run gave edition %d with another evidence", m2.Number)
 			}
+			if decisions, damaged, err := again.Decisions(); err != nil || len(damaged) > 0 || len(decisions) > 1 {
+				fail("decisions: %v, %v, %v", decisions, damaged, err)
+			}
 			if left, _ := os.ReadDir(again.path(tmpDir)); len(left) > 0 {
 				fail("left in tmp: %v", left)
 			}
-			if wrong, verr := again.Verify(nil); verr != nil || len(wrong) > 0 {
+			if wrong, verr := again.Verify(context.Background(), nil); verr != nil || len(wrong) > 0 {
 				fail("Verify after the next run: %v, %v", wrong, verr)
 			}
 			if err := os.RemoveAll(dir); err != nil {

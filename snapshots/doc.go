@@ -15,6 +15,7 @@
 //	    oficial.zst                      the bytes as received: «zstd -d» gives them back
 //	    filas-1.sst                      its rows as lector 1 reads them
 //	snapshots/sat_69b/historia/<historia_digest>.sst
+//	decisions/1.json                     what a person decided about a version in quarantine (Decision)
 //	checked/sat_69b.json                 how the last attempt to renew it ended (Attempt): the only file that is replaced
 //	tmp/                                 work in progress, emptied by the next writer
 //	lock                                 flock(2) of the process that writes

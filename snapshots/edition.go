@@ -15,17 +15,20 @@ type Edition struct {
 	sources  []*Source // by source, as in the manifest
 	byID     map[string]*Source
 	table    *index.Table // nil when there are no sources
+	opened   *opened      // of its catalogue; nil for the edition without files
 	refs     atomic.Int64
 }
 
 // Source reads one source of an edition. It lives as long as the edition.
 type Source struct {
-	bit     uint
-	entry   *EditionEntry
-	version *Version
-	chain   []ChainVersion
-	rows    *index.Sorted
-	history *index.Sorted
+	c        *Catalogue
+	bit      uint
+	entry    *EditionEntry
+	version  *Version  // the last of versions
+	versions []Version // of chain
+	chain    []ChainVersion
+	rows     *index.Sorted
+	history  *index.Sorted
 }
 
 // OpenEdition opens an edition after comparing every file that it reads with
@@ -39,6 +42,8 @@ func (c *Catalogue) OpenEdition(m EditionManifest) (_ *Edition, err error) {
 		return nil, &CorruptError{Path: editionPath(m.Number), Want: "un manifiesto coherente", Got: err.Error()}
 	}
 	e := newEdition(m)
+	e.opened = &c.opened
+	e.opened.join()
 	defer func() {
 		if err != nil {
 			e.close()
@@ -73,7 +78,7 @@ func (c *Catalogue) openSource(entry *EditionEntry, bit uint) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{bit: bit, entry: entry, version: &chain[len(chain)-1]}
+	s := &Source{c: c, bit: bit, entry: entry, version: &chain[len(chain)-1], versions: chain}
 	for _, v := range chain {
 		s.chain = append(s.chain, ChainVersion{v.SHA256, v.Corte, v.OrderDate, v.Rows, v.Suppressed})
 	}
@@ -156,6 +161,9 @@ func (e *Edition) close() {
 	if e.table != nil {
 		_ = e.table.Close()
 	}
+	if e.opened != nil {
+		e.opened.leave()
+	}
 }
 
 // Mentions returns the sources whose rows or history mention the packed RFC,
@@ -183,11 +191,16 @@ func (s *Source) Entry() *EditionEntry { return s.entry }
 // error of fn ends the walk and is returned as it is; any other one is a
 // *CorruptError.
 func (s *Source) Find(lookup string, fn func(Row) error) error {
+	return findRows(s.rows, *s.version.RowsFile, lookup, fn)
+}
+
+// findRows is Find in one rows file.
+func findRows(rows *index.Sorted, file File, lookup string, fn func(Row) error) error {
 	prefix, ok := lookupPrefix(nil, lookup)
 	if !ok {
 		return nil
 	}
-	return walk(s.rows, *s.version.RowsFile, prefix, func(key, value []byte) (*Row, error) {
+	return walk(rows, file, prefix, func(key, value []byte) (*Row, error) {
 		if suppressedRow(value) {
 			return nil, nil
 		}

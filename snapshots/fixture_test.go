@@ -2,6 +2,7 @@ package snapshots
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -146,6 +147,19 @@ func accept(t testing.TB, c *Catalogue, schema Schema, n int, text string) Versi
 	return v
 }
 
+func quarantine(t testing.TB, c *Catalogue, n int, text string, faults ...Fault) Version {
+	t.Helper()
+	s, err := stageText(c, testSchema, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := s.Quarantine(origin(n), faults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
 // publish accepts text as of day n and publishes it.
 func publish(t testing.TB, c *Catalogue, schema Schema, n int, text string) EditionManifest {
 	t.Helper()
@@ -196,7 +210,7 @@ func mentions(t testing.TB, e *Edition, rfc string) uint64 {
 // checkCatalogue is the invariant that holds after anything that happens.
 func checkCatalogue(t testing.TB, c *Catalogue) {
 	t.Helper()
-	wrong, err := c.Verify(nil)
+	wrong, err := c.Verify(context.Background(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // maxFallback bounds how many editions a start goes back: one damaged file may
@@ -22,11 +23,15 @@ type Live struct {
 	// guards what only Refresh and Close use.
 	opening sync.Mutex
 	closed  bool
-	newest  int         // number of the newest edition that was looked at
-	clue    os.FileInfo // of the file that fault names, as it was then
+	newest  int  // number of the newest edition that was looked at
+	clue    clue // of the file that fault names
 
 	mu    sync.Mutex // never held while a file is touched
 	fault error      // why newest is not the one served
+
+	asof      sync.Mutex          // guards what KnownAt remembers, and is held while it reads manifests
+	published map[int]time.Time   // of every edition that was looked at
+	known     map[knownKey]*Known // nil for an edition without the source; without open
 }
 
 // NewLive opens the newest edition that can be opened; Fault tells whether it
@@ -35,7 +40,7 @@ type Live struct {
 // is loaded, which is true of this process, and a server can start and be
 // repaired. Only Fault tells the two apart.
 func NewLive(c *Catalogue) (*Live, error) {
-	l := &Live{c: c}
+	l := &Live{c: c, published: map[int]time.Time{}, known: map[knownKey]*Known{}}
 	l.current.Store(newEdition(emptyEdition()))
 	numbers, err := c.numbers(editionsDir)
 	if err != nil {
@@ -98,7 +103,7 @@ func (l *Live) Refresh() (swapped bool, err error) {
 	}
 	// Editions are numbered without gaps.
 	if _, err := os.Stat(l.c.path(editionPath(l.newest + 1))); errors.Is(err, os.ErrNotExist) {
-		if fault := l.Fault(); fault == nil || !l.clueChanged(fault) {
+		if fault := l.Fault(); fault == nil || !l.clue.changed(l.c, fault) {
 			return false, fault
 		}
 	} else if err != nil {
@@ -132,26 +137,10 @@ func (l *Live) Fault() error {
 // setFault remembers the damaged file as it is, so that it is not hashed again
 // every second. err may be nil.
 func (l *Live) setFault(err error) {
-	l.clue = nil
-	var bad *CorruptError
-	if errors.As(err, &bad) {
-		l.clue, _ = os.Stat(l.c.path(bad.Path))
-	}
+	l.clue = clueOf(l.c, err)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.fault = err
-}
-
-func (l *Live) clueChanged(fault error) bool {
-	var bad *CorruptError
-	if !errors.As(fault, &bad) {
-		return true
-	}
-	now, err := os.Stat(l.c.path(bad.Path))
-	if err != nil || l.clue == nil {
-		return (err == nil) != (l.clue != nil)
-	}
-	return !os.SameFile(now, l.clue) || now.Size() != l.clue.Size() || !now.ModTime().Equal(l.clue.ModTime())
 }
 
 // Close releases the current edition. Acquire returns an edition without

@@ -44,6 +44,9 @@ type Origin struct {
 	Downloaded time.Time      // never unknown
 	Encoding   string         // "utf-8" or "windows-1252"
 	Counts     map[string]int // what the reader met: "bytes_no_asignados", "filas_vacias" …
+	// AcceptedFrom is the version in quarantine whose bytes a person let serve; 0
+	// when none had to.
+	AcceptedFrom int
 }
 
 // Who said the corte of a version.
@@ -96,6 +99,8 @@ type Version struct {
 	RowsDigest string         `json:"filas_digest,omitempty"`
 	Official   File           `json:"oficial"` // zstd of the official bytes
 	RowsFile   *File          `json:"filas_archivo,omitempty"`
+	// AcceptedFrom is the version in quarantine that a person accepted as this one.
+	AcceptedFrom int `json:"aceptada_de,omitempty"`
 }
 
 // EditionManifest is the set of versions that answers are given from.
@@ -278,6 +283,8 @@ func (v *Version) check() error {
 		return errors.New("sin fecha_de_orden")
 	case v.CorteFrom != "" && (v.Corte.IsZero() || v.CorteFrom != CorteOfFile && v.CorteFrom != CorteOfOperator):
 		return fmt.Errorf("corte_de %q", v.CorteFrom)
+	case v.AcceptedFrom < 0 || v.AcceptedFrom >= v.ID || v.AcceptedFrom > 0 && v.State != stateAccepted:
+		return fmt.Errorf("aceptada_de %d", v.AcceptedFrom)
 	case !v.Official.valid(officialPath(v.Source, v.SHA256)):
 		return fmt.Errorf("oficial %q", v.Official.Path)
 	}
@@ -287,7 +294,7 @@ func (v *Version) check() error {
 			return errors.New("una cuarentena lleva motivos y no lleva filas")
 		}
 	case stateAccepted:
-		if err := (Schema{v.Source, v.Reader, v.Columns}).check(); err != nil {
+		if err := (Schema{Source: v.Source, Reader: v.Reader, Columns: v.Columns}).check(); err != nil {
 			return err
 		}
 		if v.RowsFile == nil || !v.RowsFile.valid(rowsPath(v.Source, v.SHA256, v.Reader)) || !validDigest(v.RowsDigest) {
@@ -336,6 +343,11 @@ func (e *EditionEntry) agrees(v *Version) error {
 		return &CorruptError{Path: versionPath(e.VersionID), Want: "la versión de la que habla la edición", Got: "otra"}
 	}
 	return nil
+}
+
+// same reports whether a version of the source is nothing but v again.
+func (v *Version) same(sha string, reader int, corte, order civil.Date) bool {
+	return v.SHA256 == sha && v.Reader == reader && v.Corte == corte && v.OrderDate == order
 }
 
 func (f *File) valid(path string) bool {

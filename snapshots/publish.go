@@ -35,34 +35,125 @@ func (c *Catalogue) Publish(v Version, now time.Time) (EditionManifest, error) {
 	if v.State != stateAccepted {
 		return EditionManifest{}, fmt.Errorf("%w: %d de %s", ErrQuarantined, v.ID, v.Source)
 	}
-	latest, err := c.LatestEdition()
-	if err != nil && !errors.Is(err, ErrNoEdition) {
+	latest, old, err := c.latestOf(v.Source)
+	if err != nil {
 		return EditionManifest{}, err
 	}
-	at, have := slices.BinarySearchFunc(latest.Sources, v.Source, func(e EditionEntry, source string) int {
+	if old != nil && v.same(old.SHA256, old.Reader, old.Corte, old.OrderDate) {
+		return latest, nil
+	}
+	chain, extends, err := c.chainTo(v, old)
+	if err != nil {
+		return EditionManifest{}, err
+	}
+	entry := entryOf(chain, now)
+	if extends {
+		err = c.extendHistory(&entry, chain, old)
+	} else {
+		err = c.foldHistory(&entry, chain)
+	}
+	if err != nil {
+		return EditionManifest{}, err
+	}
+	return c.publishEdition(latest, entry, now)
+}
+
+// ErrNewer says that a version is newer than the one in service, and no part of
+// what came before it.
+var ErrNewer = errors.New("snapshots: es más nueva que la versión en servicio")
+
+// PublishHistory makes the next edition: the latest one with version v in the
+// history of its source, and the version in service as it was. v enters by its
+// fecha_de_orden, behind those of the same day, but never behind the version in
+// service: ErrNewer when it is of a later day than that. The same bytes under
+// another date are a correction: v takes the place of the version that they were.
+// Without a version in service it is Publish; when the history has the same bytes
+// under the same dates already, read by the same reader, the latest edition is
+// returned as it is. The lock must be held.
+//
+// The history is folded again from the rows of all its versions, and from
+// nothing else: versions of different days give the same history in whatever
+// order they are published. A version read by another reader than the chain
+// needs the chain read again, as Publish says, the version in service included.
+func (c *Catalogue) PublishHistory(v Version, now time.Time) (EditionManifest, error) {
+	if !c.locked.Load() {
+		return EditionManifest{}, ErrNotLocked
+	}
+	v, err := c.Version(v.ID)
+	if err != nil {
+		return EditionManifest{}, err
+	}
+	if v.State != stateAccepted {
+		return EditionManifest{}, fmt.Errorf("%w: %d de %s", ErrQuarantined, v.ID, v.Source)
+	}
+	latest, old, err := c.latestOf(v.Source)
+	if err != nil {
+		return EditionManifest{}, err
+	}
+	if old == nil {
+		return c.Publish(v, now)
+	}
+	chain, have, err := c.chainWith(v, old)
+	if err != nil {
+		return EditionManifest{}, err
+	}
+	if have {
+		return latest, nil
+	}
+	entry := entryOf(chain, now)
+	if entry.VersionID == old.VersionID {
+		entry.PublishedReset = old.PublishedReset
+	}
+	if err := c.foldHistory(&entry, chain); err != nil {
+		return EditionManifest{}, err
+	}
+	return c.publishEdition(latest, entry, now)
+}
+
+// latestOf returns the latest edition, one without number when there is none,
+// and its entry of a source, nil when it has none.
+func (c *Catalogue) latestOf(source string) (m EditionManifest, entry *EditionEntry, err error) {
+	m, err = c.LatestEdition()
+	if err != nil && !errors.Is(err, ErrNoEdition) {
+		return EditionManifest{}, nil, err
+	}
+	if at, have := m.entryAt(source); have {
+		entry = &m.Sources[at]
+	}
+	return m, entry, nil
+}
+
+// entryAt finds the entry of a source, or the place where it would be.
+func (m *EditionManifest) entryAt(source string) (at int, have bool) {
+	return slices.BinarySearchFunc(m.Sources, source, func(e EditionEntry, source string) int {
 		return strings.Compare(e.Source, source)
 	})
-	entry := EditionEntry{
+}
+
+// entryOf is the entry of a chain, whose last version serves from now on. It
+// lacks the history.
+func entryOf(chain []Version, now time.Time) EditionEntry {
+	v := &chain[len(chain)-1]
+	e := EditionEntry{
 		Source: v.Source, VersionID: v.ID, SHA256: v.SHA256, Reader: v.Reader, RowsDigest: v.RowsDigest,
 		Corte: v.Corte, OrderDate: v.OrderDate, PublishedReset: civil.Timestamp(now),
 	}
-	var old *EditionEntry
-	if have {
-		old = &latest.Sources[at]
-		if old.SHA256 == v.SHA256 && old.Reader == v.Reader && old.Corte == v.Corte && old.OrderDate == v.OrderDate {
-			return latest, nil
-		}
+	for _, link := range chain {
+		e.Chain = append(e.Chain, link.ID)
 	}
-	if err := c.addHistory(&entry, v, old); err != nil {
-		return EditionManifest{}, err
-	}
+	return e
+}
 
+// publishEdition makes the edition after latest, with entry in the place of its
+// source.
+func (c *Catalogue) publishEdition(latest EditionManifest, entry EditionEntry, now time.Time) (EditionManifest, error) {
 	next := EditionManifest{Number: latest.Number + 1, Published: civil.Timestamp(now), Sources: slices.Clone(latest.Sources)}
-	if have {
+	if at, have := next.entryAt(entry.Source); have {
 		next.Sources[at] = entry
 	} else {
 		next.Sources = slices.Insert(next.Sources, at, entry)
 	}
+	var err error
 	if next.SHA256, err = next.evidence(); err != nil {
 		return EditionManifest{}, err
 	}
@@ -79,34 +170,37 @@ func (c *Catalogue) Publish(v Version, now time.Time) (EditionManifest, error) {
 	return next, nil
 }
 
-// addHistory builds and publishes the history that ends in v.
-func (c *Catalogue) addHistory(entry *EditionEntry, v Version, old *EditionEntry) error {
-	chain, extends, err := c.chainTo(v, old)
+// extendHistory publishes the history of a chain that is the old one and one
+// version more.
+func (c *Catalogue) extendHistory(entry *EditionEntry, chain []Version, old *EditionEntry) error {
+	past, err := c.openSorted(old.History)
 	if err != nil {
 		return err
 	}
-	var d *draft
-	if extends {
-		past, err := c.openSorted(old.History)
-		if err != nil {
-			return err
-		}
-		d, entry.HistoryDigest, err = c.step(chain, len(chain)-1, past)
-		if err = errors.Join(err, past.Close()); err != nil {
-			return err
-		}
-	} else if d, entry.HistoryDigest, err = c.foldAll(chain); err != nil {
+	d, digest, err := c.step(chain, len(chain)-1, past)
+	if err = errors.Join(err, past.Close()); err != nil {
 		return err
 	}
-	defer d.discard()
-	for _, link := range chain {
-		entry.Chain = append(entry.Chain, link.ID)
+	return c.publishHistory(entry, chain, d, digest)
+}
+
+// foldHistory publishes the history of a chain from its rows.
+func (c *Catalogue) foldHistory(entry *EditionEntry, chain []Version) error {
+	d, digest, err := c.foldAll(chain)
+	if err != nil {
+		return err
 	}
-	rel := historyPath(v.Source, entry.HistoryDigest)
+	return c.publishHistory(entry, chain, d, digest)
+}
+
+func (c *Catalogue) publishHistory(entry *EditionEntry, chain []Version, d *draft, digest string) error {
+	defer d.discard()
+	rel := historyPath(entry.Source, digest)
 	if err := c.mkdir(path.Dir(rel)); err != nil {
 		return err
 	}
-	entry.History, err = d.publish(rel, func(path string) bool { return hasHistoryDigest(path, entry.HistoryDigest, chain) })
+	file, err := d.publish(rel, func(path string) bool { return hasHistoryDigest(path, digest, chain) })
+	entry.HistoryDigest, entry.History = digest, file
 	return err
 }
 
@@ -131,15 +225,54 @@ func (c *Catalogue) chainTo(v Version, old *EditionEntry) (chain []Version, exte
 		}
 	}
 	chain = append(chain, v)
+	return chain, extends, checkChain(chain, &v)
+}
+
+// chainWith returns the versions of the old history and v in its place; have
+// says that it is there already.
+func (c *Catalogue) chainWith(v Version, old *EditionEntry) (chain []Version, have bool, err error) {
+	if chain, err = c.chain(old); err != nil {
+		return nil, false, err
+	}
+	if slices.ContainsFunc(chain, func(link Version) bool { return v.same(link.SHA256, link.Reader, link.Corte, link.OrderDate) }) {
+		return nil, true, nil
+	}
+	served := &chain[len(chain)-1]
+	if v.SHA256 == served.SHA256 {
+		return nil, false, fmt.Errorf("snapshots: la versión %d tiene los bytes de la %d, que está en servicio", v.ID, served.ID)
+	}
+	if served.OrderDate.Before(v.OrderDate) {
+		return nil, false, fmt.Errorf("%w: la %d es del %s, la %d del %s", ErrNewer, v.ID, v.OrderDate, served.ID, served.OrderDate)
+	}
+	before := len(chain)
+	chain = slices.DeleteFunc(chain, func(link Version) bool { return link.SHA256 == v.SHA256 })
+	if before-len(chain) > 1 {
+		return nil, false, fmt.Errorf("snapshots: %s: los bytes de la versión %d están más de una vez en la historia: su fecha no se puede corregir", v.Source, v.ID)
+	}
+	if old.Reader != v.Reader {
+		if chain, err = c.reread(chain, v); err != nil {
+			return nil, false, err
+		}
+	}
+	at := len(chain) - 1
+	for at > 0 && v.OrderDate.Before(chain[at-1].OrderDate) {
+		at--
+	}
+	chain = slices.Insert(chain, at, v)
+	return chain, false, checkChain(chain, &v)
+}
+
+// checkChain refuses a chain that cannot be folded.
+func checkChain(chain []Version, v *Version) error {
 	if len(chain) > maxChain {
-		return nil, false, fmt.Errorf("snapshots: %s: la historia tiene ya %d versiones", v.Source, maxChain)
+		return fmt.Errorf("snapshots: %s: la historia tiene ya %d versiones", v.Source, maxChain)
 	}
 	for _, link := range chain {
 		if !slices.Equal(link.Columns, v.Columns) {
-			return nil, false, fmt.Errorf("snapshots: %s: el lector %d dio otras columnas en la versión %d que en la %d; suba el número del lector", v.Source, v.Reader, link.ID, v.ID)
+			return fmt.Errorf("snapshots: %s: el lector %d dio otras columnas en la versión %d que en la %d; suba el número del lector", v.Source, v.Reader, link.ID, v.ID)
 		}
 	}
-	return chain, extends, nil
+	return nil
 }
 
 // chain reads the manifests of an entry's history and compares the last with
@@ -185,8 +318,7 @@ func (c *Catalogue) rereadable(chain []Version, reader int) (again, missing []Ve
 	}
 	for _, link := range chain {
 		at := slices.IndexFunc(all, func(o Version) bool {
-			return o.State == stateAccepted && o.Source == link.Source && o.SHA256 == link.SHA256 && o.Reader == reader &&
-				o.Corte == link.Corte && o.OrderDate == link.OrderDate
+			return o.State == stateAccepted && o.Source == link.Source && o.same(link.SHA256, reader, link.Corte, link.OrderDate)
 		})
 		if at < 0 {
 			missing = append(missing, link)

@@ -434,6 +434,25 @@ func TestAttempts(t *testing.T) {
 	if a, _, err := c.LastAttempt("lista"); err != nil || len(a.Error) > maxAttemptError+8 || !strings.HasSuffix(a.Error, "ñ…") {
 		t.Errorf("an error of %d bytes, %v", len(a.Error), err)
 	}
+	unchanged := func(a Attempt) Attempt {
+		a.Outcome, a.VersionID = OutcomeUnchanged, 1
+		return a
+	}
+	good := Validators{URL: "https://a.mx/x", ETag: `"1"`, SHA256: strings.Repeat("a", 64)}
+	f(unchanged(Attempt{Validators: &good, Notices: []Notice{{"ENLACE_CAMBIO", "cambió"}}}), true)
+	f(unchanged(Attempt{Validators: &Validators{SHA256: good.SHA256}}), false)
+	f(unchanged(Attempt{Validators: &Validators{URL: good.URL, SHA256: "a"}}), false)
+	talkative := unchanged(Attempt{Source: "lista", At: civil.Timestamp(moment(1)), Notices: make([]Notice, 100)})
+	talkative.Notices[0].Message = long.Error
+	if err := c.RecordAttempt(talkative); err != nil {
+		t.Fatal(err)
+	}
+	if a, _, err := c.LastAttempt("lista"); err != nil || len(a.Notices) != maxNotices || len(a.Notices[0].Message) > maxAttemptError+8 {
+		t.Errorf("%d notices, %v", len(a.Notices), err)
+	}
+	if talkative.Notices[0].Message != long.Error {
+		t.Error("the caller's notice was shortened")
+	}
 	overwrite(t, c.path(checkedPath("lista")), []byte("{}\n"))
 	_, _, err := c.LastAttempt("lista")
 	wantCorrupt(t, err, checkedPath("lista"))

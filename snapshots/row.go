@@ -23,6 +23,10 @@ type Schema struct {
 	Source  string // "sat_69b"
 	Reader  int    // raised whenever the same bytes would give other rows ("lector")
 	Columns []Column
+	// MaxAge is how many days after its fecha_de_orden a version is still what the
+	// authority's rhythm lets expect; beyond, a newer one is overdue. No part of
+	// the rows.
+	MaxAge int
 }
 
 // Column is one official column under its canonical official title.

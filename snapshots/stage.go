@@ -218,6 +218,9 @@ func (s *Stage) version(o Origin, state string) (Version, error) {
 		Downloaded: civil.Timestamp(o.Downloaded), OrderDate: o.OrderDate(),
 		Encoding: o.Encoding, Counts: o.Counts,
 	}
+	if state == stateAccepted {
+		v.AcceptedFrom = o.AcceptedFrom
+	}
 	if !o.Published.IsZero() {
 		v.Published = civil.Timestamp(o.Published)
 	}

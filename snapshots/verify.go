@@ -1,6 +1,7 @@
 package snapshots
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -15,8 +16,9 @@ import (
 // historia_digest with the rows, edicion_sha256 with the sources. It calls
 // progress, which may be nil, before each file, and returns one error for each
 // thing that is wrong, mostly a *CorruptError; err is for what kept it from
-// looking. It needs no lock. Memory does not grow with the files.
-func (c *Catalogue) Verify(progress func(File)) (wrong []error, err error) {
+// looking, such as the end of ctx. It needs no lock. Memory does not grow with
+// the files.
+func (c *Catalogue) Verify(ctx context.Context, progress func(File)) (wrong []error, err error) {
 	v := &verifier{c: c, progress: progress, seen: map[string]bool{}, versions: map[int]Version{}}
 	if v.progress == nil {
 		v.progress = func(File) {}
@@ -26,13 +28,25 @@ func (c *Catalogue) Verify(progress func(File)) (wrong []error, err error) {
 		return nil, err
 	}
 	for _, id := range ids {
+		if ctx.Err() != nil {
+			return v.wrong, context.Cause(ctx)
+		}
 		v.version(id)
+	}
+	if ids, err = c.numbers(decisionsDir); err != nil {
+		return nil, err
+	}
+	for _, n := range ids {
+		v.decision(n)
 	}
 	numbers, err := c.numbers(editionsDir)
 	if err != nil {
 		return nil, err
 	}
 	for _, n := range numbers {
+		if ctx.Err() != nil {
+			return v.wrong, context.Cause(ctx)
+		}
 		v.edition(n)
 	}
 	entries, err := os.ReadDir(c.path(checkedDir))
@@ -88,6 +102,9 @@ func (v *verifier) version(id int) {
 	if m.State != stateAccepted {
 		return
 	}
+	if m.AcceptedFrom > 0 {
+		v.note(v.acceptedFrom(&m))
+	}
 	v.versions[id] = m
 	if v.once(*m.RowsFile, m.RowsDigest) {
 		v.note(v.sorted(*m.RowsFile, func(s *index.Sorted) error {
@@ -104,6 +121,28 @@ func (v *verifier) version(id int) {
 			}
 			return nil
 		}))
+	}
+}
+
+// acceptedFrom compares a version with the quarantine that it came out of.
+func (v *verifier) acceptedFrom(m *Version) error {
+	from, err := v.c.Version(m.AcceptedFrom)
+	if errors.Is(err, ErrNotFound) || err == nil && (from.State != stateQuarantined || from.Source != m.Source || from.SHA256 != m.SHA256) {
+		return &CorruptError{Path: versionPath(m.ID), Want: "aceptada_de una versión en cuarentena con los mismos bytes", Got: fmt.Sprintf("la versión %d", m.AcceptedFrom)}
+	}
+	return nil // a damaged manifest was named already
+}
+
+func (v *verifier) decision(n int) {
+	v.progress(File{Path: decisionPath(n)})
+	d, err := v.c.decision(n)
+	if err != nil {
+		v.note(err)
+		return
+	}
+	m, err := v.c.Version(d.VersionID)
+	if errors.Is(err, ErrNotFound) || err == nil && (m.State != stateQuarantined || m.Source != d.Source) {
+		v.note(&CorruptError{Path: decisionPath(n), Want: "una versión de " + d.Source + " en cuarentena", Got: fmt.Sprintf("la versión %d", d.VersionID)})
 	}
 }
 

@@ -2,6 +2,7 @@ package snapshots
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -67,7 +68,7 @@ func TestEveryFlippedByte(t *testing.T) {
 			bad := bytes.Clone(good)
 			bad[at] ^= 1 << rng.IntN(8)
 			overwrite(t, c.path(path), bad)
-			wrong, err := c.Verify(nil)
+			wrong, err := c.Verify(context.Background(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -188,7 +189,7 @@ func TestRebuild(t *testing.T) {
 		if err := os.Remove(c.path(path)); err != nil {
 			t.Fatal(err)
 		}
-		wrong, err := c.Verify(nil)
+		wrong, err := c.Verify(context.Background(), nil)
 		if err != nil || len(wrong) != 1 {
 			t.Fatalf("Verify: %v, %v", wrong, err)
 		}
@@ -247,7 +248,7 @@ func TestOtherPackingOfTheSameBytes(t *testing.T) {
 func TestVerifyReportsProgress(t *testing.T) {
 	c := sample(t)
 	var seen []string
-	if _, err := c.Verify(func(f File) { seen = append(seen, f.Path) }); err != nil {
+	if _, err := c.Verify(context.Background(), func(f File) { seen = append(seen, f.Path) }); err != nil {
 		t.Fatal(err)
 	}
 	slices.Sort(seen)
