@@ -7,52 +7,25 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"cotejo/civil"
-	"cotejo/ingest/tabular"
-	"cotejo/snapshots"
 	"cotejo/testdata/mirror"
 )
 
-// faults is a server that fails in one way for each first element of the path.
+// faults is a server that answers in one way for each first element of the path,
+// and has no index page.
 func faults(t *testing.T, official string) *httptest.Server {
 	t.Helper()
-	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, official)
-	}))
-	t.Cleanup(elsewhere.Close)
 	mux := http.NewServeMux()
 	handle := func(name string, h http.HandlerFunc) { mux.HandleFunc("GET /"+name+"/", h) }
 	handle("good", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Last-Modified", "Fri, 18 Sep 2026 15:30:02 GMT")
-		w.Header().Set("X-Agent", r.UserAgent())
 		_, _ = io.WriteString(w, official)
 	})
-	for _, status := range []int{204, 403, 404, 500, 503} {
-		handle(strconv.Itoa(status), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
-	}
-	handle("html", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>Error 404</html>") })
-	handle("empty", func(http.ResponseWriter, *http.Request) {})
-	handle("short", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Length", strconv.Itoa(len(official)+1000))
-		_, _ = io.WriteString(w, official)
-	})
-	handle("huge", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Length", strconv.Itoa(10<<30))
-	})
-	handle("endless", func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(w, repeating{})
-	})
-	handle("packed", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Encoding", "gzip")
-		_, _ = io.WriteString(w, packed(t, official))
-	})
-	handle("loop", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) })
-	handle("elsewhere", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, http.StatusFound) })
+	handle("403", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) })
+	handle("503", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
 	handle("moved", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, strings.Replace(r.URL.Path, "/moved/", "/good/", 1), http.StatusFound)
 	})
@@ -61,8 +34,13 @@ func faults(t *testing.T, official string) *httptest.Server {
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	})
-	handle("silent", func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	s := httptest.NewServer(mux)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, indexPath) {
+			http.NotFound(w, r)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	}))
 	t.Cleanup(s.Close)
 	return s
 }
@@ -72,87 +50,43 @@ type repeating struct{}
 
 func (repeating) Read(p []byte) (int, error) { return len(p), nil }
 
-// hurried is overHTTP with the patience of a test.
+// hurried is overHTTP without the waits between attempts.
 func hurried(t *testing.T) {
 	t.Helper()
 	patient := overHTTP
 	t.Cleanup(func() { overHTTP = patient })
-	client := *patient.client
-	transport := patient.client.Transport.(*http.Transport).Clone()
-	transport.ResponseHeaderTimeout = 100 * time.Millisecond
-	client.Transport = transport
-	overHTTP = downloader{client: &client, deadline: time.Minute, window: 100 * time.Millisecond, minBytes: patient.minBytes}
+	overHTTP.transport = patient.transport.Clone()
+	overHTTP.wait = func(ctx context.Context, _ time.Duration) error { return context.Cause(ctx) }
 }
 
-// TestFaultyServers: the edition that serves stays, whatever a server does.
-func TestFaultyServers(t *testing.T) {
-	hurried(t)
-	s := faults(t, strings.Replace(list(t), "31 de Agosto", "15 de septiembre", 1))
+// impatient makes a server too slow that sends nothing for a moment.
+func impatient(t testing.TB) {
+	t.Helper()
+	patient := overHTTP
+	t.Cleanup(func() { overHTTP = patient })
+	overHTTP.window = 100 * time.Millisecond
+}
+
+// unanswered makes a server too slow that does not answer at once.
+func unanswered(t testing.TB) {
+	t.Helper()
+	patient := overHTTP
+	t.Cleanup(func() { overHTTP = patient })
+	overHTTP.transport = patient.transport.Clone()
+	overHTTP.transport.ResponseHeaderTimeout = 100 * time.Millisecond
+}
+
+func TestRedirectOnTheSameHost(t *testing.T) {
+	s := faults(t, list(t))
 	fx := newFixture(t)
-	active := fx.bytes(list(t), Activated)
-
-	unavailable := func(route, says string) {
-		t.Helper()
-		_, err := fx.ingest(Request{Mirror: s.URL + "/" + route})
-		if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: got %v, want it to say %q", route, err, says)
-		}
-		if fx.versions() != 1 || fx.edition() != active.Edition.Number {
-			t.Errorf("%s: %d versions, edition %d", route, fx.versions(), fx.edition())
-		}
-		fx.noTemporaryFiles()
-		if a, _, err := fx.c.LastAttempt("sat_69b"); err != nil || a.Outcome != snapshots.OutcomeFailed || a.At != civil.Timestamp(fx.now) || !strings.Contains(a.Error, says) {
-			t.Errorf("%s: the last attempt is %+v, %v", route, a, err)
-		}
-	}
-	unavailable("204", "204")
-	unavailable("403", "403")
-	unavailable("404", "--file")
-	unavailable("500", "500")
-	unavailable("503", "503")
-	unavailable("packed", "Content-Encoding")
-	unavailable("loop", "más de 5 redirecciones")
-	unavailable("elsewhere", "otro servidor")
-	unavailable("drip", "llegaron solo")
-	unavailable("silent", "intente más tarde")
-
-	if _, err := fx.ingest(Request{Mirror: s.URL + "/huge"}); !errors.Is(err, ErrTooLarge) {
-		t.Errorf("huge: %v", err)
-	}
-
-	versions := 1
-	quarantined := func(route, code string) {
-		t.Helper()
-		r, err := fx.ingest(Request{Mirror: s.URL + "/" + route})
-		if err != nil || r.Outcome != Quarantined || r.Version.Faults[0].Code != code {
-			t.Errorf("%s: %s %v, %v", route, r.Outcome, r.Version.Faults, err)
-		}
-		if versions++; fx.versions() != versions || fx.edition() != active.Edition.Number {
-			t.Errorf("%s: %d versions, edition %d", route, fx.versions(), fx.edition())
-		}
-	}
-	quarantined("html", tabular.HTML)
-	quarantined("empty", tabular.NoRows)
-	quarantined("short", tabular.Truncated)
-
 	r, err := fx.ingest(Request{Mirror: s.URL + "/moved/"})
 	if err != nil || r.Outcome != Activated {
-		t.Fatalf("a redirect on the same host: %s %v, %v", r.Outcome, r.Version.Faults, err)
+		t.Fatalf("%s %v, %v", r.Outcome, r.Version.Faults, err)
 	}
 	if v := r.Version; v.Published != "2026-09-18T09:30:02-06:00" || !strings.HasPrefix(v.Obtained, s.URL+"/moved/Datos_abiertos/") ||
 		!strings.HasPrefix(v.URL, "https://wu1agsprosta001.") {
 		t.Errorf("%+v", v)
 	}
-}
-
-// TestEndlessBody stops at the limit, without the whole of it on disk or in memory.
-func TestEndlessBody(t *testing.T) {
-	s := faults(t, "")
-	fx := newFixture(t)
-	if _, err := fx.ingest(Request{Mirror: s.URL + "/endless"}); !errors.Is(err, ErrTooLarge) || fx.versions() != 0 {
-		t.Errorf("%v, %d versions", err, fx.versions())
-	}
-	fx.noTemporaryFiles()
 }
 
 func TestPasswordOfAMirrorIsNotShown(t *testing.T) {
@@ -172,10 +106,27 @@ func TestInterruptedDownload(t *testing.T) {
 	fx := newFixture(t)
 	why := errors.New("the operator left")
 	ctx, cancel := context.WithCancelCause(context.Background())
-	_, err := Ingest(ctx, fx.c, Request{Source: "sat_69b", Mirror: s.URL + "/drip", Now: noon, Progress: func(Step) { cancel(why) }})
-	if err != why || fx.versions() != 0 {
-		t.Errorf("%v, %d versions", err, fx.versions())
+	interrupted := func(route string, phase Phase) {
+		t.Helper()
+		reached := false
+		_, err := Ingest(ctx, fx.c, Request{Source: "sat_69b", Mirror: s.URL + route, Now: noon, Progress: func(s Step) {
+			if s.Phase == phase {
+				reached = true
+				cancel(why)
+			}
+		}})
+		if err != why || !reached || fx.versions() != 0 {
+			t.Errorf("%s: %v, %d versions", route, err, fx.versions())
+		}
+		if _, ok, err := fx.c.LastAttempt("sat_69b"); ok || err != nil {
+			t.Errorf("%s: the attempt was recorded (%v)", route, err)
+		}
+		ctx, cancel = context.WithCancelCause(context.Background())
 	}
+	interrupted("/drip", Locating)
+	interrupted("/drip", Obtaining)
+	interrupted("/503", Waiting) // which would take seconds
+	cancel(nil)
 }
 
 func TestNoDowngrade(t *testing.T) {

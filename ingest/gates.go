@@ -43,6 +43,22 @@ func gates(rows int, o *snapshots.Origin, active, older *snapshots.Version) []sn
 	return faults
 }
 
+// pastGates says why a file must not enter the history. Nothing but its
+// readability counts: what serves is not touched, a list of years ago is rightly
+// shorter, and what enters must not depend on which of its neighbours came first.
+func pastGates(rows int) []snapshots.Fault {
+	if rows == 0 {
+		return gates(rows, nil, nil, nil)
+	}
+	return nil
+}
+
+func withdrawnFault(gone, active *snapshots.Version) snapshots.Fault {
+	return snapshots.Fault{Code: tabular.Withdrawn, Message: fmt.Sprintf(
+		"son los bytes de la versión %d, que dejó de servir cuando se aceptó a mano la %d, más antigua; si deben servir otra vez, acepte esta versión",
+		gone.ID, active.ID)}
+}
+
 // onlyDownloaded reports whether nothing is known of a version's age but the day
 // on which we got it. Its content may be weeks older: to hold a later file to
 // that day would block the next real publication.

@@ -9,8 +9,10 @@
 //
 // ingest.go is the way of one file from its server to an edition; source.go says
 // which publications there are, obtain.go and download.go get their bytes,
-// gates.go says what may be served, reread.go reads stored bytes again. Reading a
-// source is a folder of its own (sat69b) on top of what all tables share
+// gates.go says what may be served, decide.go what a person decides about the
+// rest, history.go how an older file enters the past, partials.go compares a list
+// that serves with those published beside it, reread.go reads stored bytes again.
+// Reading a source is a folder of its own (sat69b) on top of what all tables share
 // (tabular).
 package ingest
 
@@ -40,10 +42,18 @@ type Request struct {
 	// Mirror is the address that takes the place of the official one, without the
 	// path of the publication.
 	Mirror string
+	Access Access // how a download reaches its server
 
 	// Corte is the cut date of a file that states none. The same bytes again under
 	// another one correct the date that is recorded; without one it stands.
-	Corte    civil.Date
+	Corte civil.Date
+	// History puts a file into the history of its source, by its date; what serves
+	// goes on serving. Only of Content or File, and no attempt to renew the source:
+	// none is recorded. Without a version in service it changes nothing.
+	History bool
+	// Free says why the disk has no room for more; nil: there always is. It is asked
+	// before and while bytes are kept, and stops the ingestion with ErrNoSpace.
+	Free     func() error
 	Now      time.Time
 	Progress func(Step) // may be nil; called from the goroutine of Ingest
 }
@@ -66,17 +76,24 @@ const (
 // even that is known.
 var ErrUndated = errors.New("nada dice de qué fecha es el archivo: indíquela con --corte AAAA-MM-DD")
 
+// ErrNoSpace says that the disk has no room; nothing was published.
+var ErrNoSpace = errors.New("no hay espacio para cargar la fuente; libere espacio en el disco y repita la carga")
+
+// freeEvery is how many bytes may arrive between two looks at the free space.
+const freeEvery = 4 << 20
+
 // Result is what became of a file.
 type Result struct {
-	Outcome Outcome
-	Version snapshots.Version         // the one that the bytes belong to
-	Faults  []snapshots.Fault         // Quarantined: found this time; Version.Faults are those of the first
-	Edition snapshots.EditionManifest // in service afterwards; zero when there is none
+	Outcome  Outcome
+	Version  snapshots.Version         // the one that the bytes belong to
+	Faults   []snapshots.Fault         // Quarantined: found this time; Version.Faults are those of the first
+	Edition  snapshots.EditionManifest // in service afterwards; zero when there is none
+	Decision *snapshots.Decision       // by hand: Quarantined: that these bytes stay out, which is no alarm; of Accept: the one made. Else nil
 }
 
 // Ingest holds the catalogue's lock while it works: snapshots.ErrBusy when
-// another process does. ErrUnavailable, ErrTooLarge and ErrUndated say that
-// there was no file to judge; a file that must not be served is not an error but
+// another process does. ErrUnavailable, ErrTooLarge, ErrUndated and ErrNoSpace
+// say that there was no file to judge; a file that must not be served is not an error but
 // the outcome Quarantined. When ctx ends, nothing is published and its error is
 // returned.
 //
@@ -88,15 +105,25 @@ func Ingest(ctx context.Context, c *snapshots.Catalogue, r Request) (result Resu
 	if !ok {
 		return Result{}, fmt.Errorf("no existe la fuente «%s»; hay: %v", r.Source, Sources())
 	}
+	if r.History && r.Content == nil && r.File == "" {
+		return Result{}, fmt.Errorf("%s: la historia se carga de un archivo, con --file", r.Source)
+	}
 	unlock, err := c.Lock()
 	if err != nil {
 		return Result{}, err
 	}
 	defer unlock()
 	in := ingestion{Request: r, source: &source, catalogue: c}
+	started := time.Now()
 	result, err = in.run(ctx)
 	if err != nil && ctx.Err() != nil {
 		return Result{}, err
+	}
+	if result.Outcome == Activated || result.Outcome == Unchanged {
+		in.partials = in.comparePartials(ctx, &result.Version)
+	}
+	if !in.past() {
+		in.measure(started, result, err)
 	}
 	return result, errors.Join(err, in.record(result, err))
 }
@@ -104,9 +131,13 @@ func Ingest(ctx context.Context, c *snapshots.Catalogue, r Request) (result Resu
 // record writes down how the attempt ended. Health is open to everyone: what
 // failed inside this machine is not told there.
 func (in *ingestion) record(r Result, failure error) error {
+	if in.past() {
+		return nil
+	}
 	a := snapshots.Attempt{
 		Source: in.source.Schema.Source, At: civil.Timestamp(in.Now),
 		Outcome: string(r.Outcome), VersionID: r.Version.ID, Faults: r.Faults,
+		Notices: append(in.notices, differing(in.partials)...), Validators: in.validators, Partials: in.partials,
 	}
 	if failure != nil {
 		a.Outcome, a.Error = snapshots.OutcomeFailed, "falló en el equipo que carga las fuentes; vea ahí el error"
@@ -114,6 +145,9 @@ func (in *ingestion) record(r Result, failure error) error {
 			if errors.Is(failure, known) {
 				a.Error = failure.Error()
 			}
+		}
+		if errors.Is(failure, ErrNoSpace) {
+			a.Error = ErrNoSpace.Error()
 		}
 	}
 	return in.catalogue.RecordAttempt(a)
@@ -126,9 +160,17 @@ func (in *ingestion) run(ctx context.Context) (result Result, err error) {
 	if in.stage, err = in.catalogue.Stage(in.source.Schema.Source); err != nil {
 		return Result{}, err
 	}
-	defer in.stage.Discard()
-	if err := in.obtain(ctx); err != nil {
+	defer func() { in.stage.Discard() }() // a repeated download has a stage of its own
+	if err := in.obtain(ctx); errors.Is(err, errUnmodified) {
+		return Result{Outcome: Unchanged, Version: *in.active, Edition: in.edition}, nil
+	} else if err != nil {
 		return Result{}, err
+	}
+	if result, done, err := in.decided(); done || err != nil {
+		return result, err
+	}
+	if in.past() {
+		return in.enterHistory(ctx)
 	}
 	if len(in.faults) == 0 {
 		if result, done, err := in.seen(ctx); done || err != nil {
@@ -160,6 +202,12 @@ type ingestion struct {
 	origin snapshots.Origin
 	loose  bool              // a file that someone had, not a download
 	faults []snapshots.Fault // why the file must not be served
+
+	partials   []snapshots.Partial   // what is published beside a list that serves
+	accepted   map[int]bool          // versions in quarantine with the staged bytes that a person accepted
+	waiver     *snapshots.Decision   // in spite of which the staged bytes may serve; nil when there is none
+	validators *snapshots.Validators // of the newest bytes that their server named; nil when there are none
+	notices    []snapshots.Notice
 }
 
 // context finds what is in service now.
@@ -184,16 +232,12 @@ func (in *ingestion) context() error {
 	return nil
 }
 
-// obtain moves the official bytes into the stage.
-func (in *ingestion) obtain(ctx context.Context) error {
-	o, err := obtain(ctx, in.source, &in.Request)
-	if err != nil {
-		return err
-	}
+// receive moves the official bytes into the stage.
+func (in *ingestion) receive(ctx context.Context, o *obtained) error {
 	defer o.body.Close()
 	in.loose = in.Content != nil || in.File != ""
 	in.origin = snapshots.Origin{
-		URL:        in.source.URL(),
+		URL:        o.official,
 		Obtained:   o.from,
 		Published:  o.published,
 		Downloaded: in.Now,
@@ -201,9 +245,15 @@ func (in *ingestion) obtain(ctx context.Context) error {
 	in.origin.Corte, in.origin.CorteFrom = in.saidCorte()
 	var got int64
 	buf := make([]byte, 128<<10)
-	for {
+	for next := int64(0); ; {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
+		}
+		if got >= next {
+			if err := in.room(); err != nil {
+				return err
+			}
+			next += freeEvery
 		}
 		n, err := o.body.Read(buf)
 		if got += int64(n); got > o.max {
@@ -224,6 +274,17 @@ func (in *ingestion) obtain(ctx context.Context) error {
 			return in.stage.Seal()
 		}
 	}
+}
+
+// room reports whether the disk has room for more.
+func (in *ingestion) room() error {
+	if in.Free == nil {
+		return nil
+	}
+	if err := in.Free(); err != nil {
+		return fmt.Errorf("%w (%w)", ErrNoSpace, err)
+	}
+	return nil
 }
 
 // saidCorte is the cut date that the operator gave.
@@ -253,10 +314,7 @@ func (in *ingestion) seen(ctx context.Context) (result Result, done bool, err er
 	if in.serves() && in.active.Reader == reader && !in.redates(in.active) {
 		return Result{Outcome: Unchanged, Version: *in.active, Edition: in.edition}, true, nil
 	}
-	v, err := in.find(func(v *snapshots.Version) bool {
-		return v.RowsFile != nil && v.Reader == reader && !in.redates(v) &&
-			(in.active == nil || v.ID > in.active.ID && !slices.Contains(in.entry.Chain, v.ID))
-	})
+	v, err := in.unpublished(func(v *snapshots.Version) bool { return !in.redates(v) })
 	if v == nil || err != nil {
 		return Result{}, false, err
 	}
@@ -269,6 +327,16 @@ func (in *ingestion) seen(ctx context.Context) (result Result, done bool, err er
 	}
 	result, err = in.publish(ctx, *v)
 	return result, true, err
+}
+
+// unpublished returns the newest version of the staged bytes that today's reader
+// has read, that was accepted after the one in service, and that is wanted; nil
+// when there is none.
+func (in *ingestion) unpublished(wanted func(*snapshots.Version) bool) (*snapshots.Version, error) {
+	return in.find(func(v *snapshots.Version) bool {
+		return v.RowsFile != nil && v.Reader == in.source.Schema.Reader && wanted(v) &&
+			(in.active == nil || v.ID > in.active.ID && !slices.Contains(in.entry.Chain, v.ID))
+	})
 }
 
 // find returns the newest version of this source with the staged bytes that is
@@ -301,7 +369,27 @@ func (in *ingestion) gates(rows int, o *snapshots.Origin) ([]snapshots.Fault, er
 			older = &v
 		}
 	}
-	return gates(rows, o, in.active, older), nil
+	faults := gates(rows, o, in.active, older)
+	gone, err := in.withdrawn()
+	if err != nil {
+		return nil, err
+	}
+	if gone != nil {
+		faults = append(faults, withdrawnFault(gone, in.active))
+	}
+	return in.waive(faults, o), nil
+}
+
+// withdrawn returns the version of the history whose bytes are staged and that a
+// person took out of service by accepting an older one in its place; nil when
+// there is none. Its bytes coming again must not undo that.
+func (in *ingestion) withdrawn() (*snapshots.Version, error) {
+	if in.active == nil || in.active.AcceptedFrom == 0 || in.serves() {
+		return nil, nil
+	}
+	return in.find(func(v *snapshots.Version) bool {
+		return slices.Contains(in.entry.Chain, v.ID) && in.active.OrderDate.Before(v.OrderDate)
+	})
 }
 
 // read maps the staged bytes to rows and says what keeps them from being served.
@@ -324,12 +412,20 @@ func (in *ingestion) read(ctx context.Context) ([]snapshots.Fault, error) {
 	}
 	step.Rows, step.Done = sum.Rows, true
 	in.report(step)
-	faults, err := in.gates(sum.Rows, &in.origin)
-	if err == nil && len(faults) == 0 && in.loose && in.origin.Corte.IsZero() && in.origin.Published.IsZero() {
+	var faults []snapshots.Fault
+	if in.past() {
+		faults = pastGates(sum.Rows)
+	} else if faults, err = in.gates(sum.Rows, &in.origin); err != nil {
+		return nil, err
+	}
+	if len(faults) == 0 && in.loose && undated(&in.origin) {
 		return nil, fmt.Errorf("%w (%s)", ErrUndated, in.origin.Obtained)
 	}
-	return faults, err
+	return faults, nil
 }
+
+// undated reports whether nothing dates the bytes but when we got them.
+func undated(o *snapshots.Origin) bool { return o.Corte.IsZero() && o.Published.IsZero() }
 
 // date settles what is known of the staged bytes: what they say of themselves,
 // else what the operator says, else what is recorded of them already.
@@ -349,7 +445,9 @@ func (in *ingestion) date(sum *tabular.Summary) {
 // quarantine keeps the bytes and the reasons, once.
 func (in *ingestion) quarantine() (Result, error) {
 	r := Result{Outcome: Quarantined, Faults: in.faults, Edition: in.edition}
-	known, err := in.find(func(v *snapshots.Version) bool { return len(v.Faults) > 0 })
+	known, err := in.find(func(v *snapshots.Version) bool {
+		return len(v.Faults) > 0 && !in.accepted[v.ID] && !in.redates(v)
+	})
 	if err != nil {
 		return Result{}, err
 	}
@@ -364,26 +462,46 @@ func (in *ingestion) quarantine() (Result, error) {
 }
 
 func (in *ingestion) activate(ctx context.Context) (Result, error) {
-	step := Step{Phase: Saving, Rows: in.stage.Rows()}
-	in.report(step)
-	v, err := in.stage.Accept(in.origin)
+	v, err := in.save()
 	if err != nil {
 		return Result{}, err
 	}
-	step.Done = true
-	in.report(step)
 	return in.publish(ctx, v)
 }
 
+// save makes a version of the staged rows.
+func (in *ingestion) save() (snapshots.Version, error) {
+	step := Step{Phase: Saving, Rows: in.stage.Rows()}
+	in.report(step)
+	if err := in.room(); err != nil {
+		return snapshots.Version{}, err
+	}
+	v, err := in.stage.Accept(in.origin)
+	if err != nil {
+		return snapshots.Version{}, err
+	}
+	step.Done = true
+	in.report(step)
+	return v, nil
+}
+
+// publish makes an edition in which v serves, or has a place in the history.
 func (in *ingestion) publish(ctx context.Context, v snapshots.Version) (Result, error) {
 	step := Step{Phase: Publishing, Rows: v.Rows}
 	in.report(step)
+	if err := in.room(); err != nil {
+		return Result{}, err
+	}
+	except, publish := v.SHA256, in.catalogue.Publish
+	if in.past() {
+		except, publish = "", in.catalogue.PublishHistory
+	}
 	if in.entry != nil {
-		if err := reread(ctx, in.catalogue, in.source, in.entry, v.SHA256); err != nil {
+		if err := reread(ctx, in.catalogue, in.source, in.entry, except); err != nil {
 			return Result{}, err
 		}
 	}
-	m, err := in.catalogue.Publish(v, in.Now)
+	m, err := publish(v, in.Now)
 	if err != nil {
 		return Result{}, err
 	}

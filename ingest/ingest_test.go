@@ -52,7 +52,7 @@ func newFixture(t testing.TB) *fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		wrong, err := f.c.Verify(nil)
+		wrong, err := f.c.Verify(context.Background(), nil)
 		if err != nil || len(wrong) > 0 {
 			t.Errorf("the catalogue is damaged: %v, %v", wrong, err)
 		}

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
+
+	"cotejo/snapshots"
 )
 
 // maxExpansion is how many times its size a .gz may unpack to; official lists
@@ -25,29 +27,163 @@ func tooLarge(max int64, from string) error {
 
 // obtained is an official file that is being read.
 type obtained struct {
-	body      io.ReadCloser // io.ErrUnexpectedEOF when it ends before its stated length
-	total     int64         // bytes it will give, 0 when unknown
-	max       int64         // bytes after which it is refused
-	from      string        // an URL or "archivo:NAME"
-	published time.Time     // Last-Modified, zero when unknown
+	body       io.ReadCloser // io.ErrUnexpectedEOF when it ends before its stated length
+	total      int64         // bytes it will give, 0 when unknown
+	max        int64         // bytes after which it is refused
+	from       string        // an URL or "archivo:NAME"
+	official   string        // the official URL of it
+	published  time.Time     // Last-Modified, zero when unknown
+	validators validators    // of a download
 }
 
-// obtain opens the file that a request names.
-func obtain(ctx context.Context, s *Source, r *Request) (*obtained, error) {
-	switch {
-	case r.Content != nil:
-		body, err := r.Content()
-		if err != nil {
-			return nil, err
-		}
-		return &obtained{body: body, max: s.MaxBytes, from: fromFile(r.Name)}, nil
-	case r.File != "":
-		return openFile(r.File, s.MaxBytes)
-	case r.Mirror != "":
-		return overHTTP.open(ctx, strings.TrimRight(r.Mirror, "/")+s.path, s.MaxBytes)
-	default:
-		return overHTTP.open(ctx, s.URL(), s.MaxBytes)
+// obtain moves the official bytes into the stage. errUnmodified says that those
+// in service are still the published ones.
+func (in *ingestion) obtain(ctx context.Context) error {
+	// A record that cannot be read costs a download, not the source.
+	if last, ok, err := in.catalogue.LastAttempt(in.source.Schema.Source); ok && err == nil {
+		in.validators = last.Validators
 	}
+	if in.Content == nil && in.File == "" {
+		return in.download(ctx)
+	}
+	o, err := in.open()
+	if err != nil {
+		return err
+	}
+	o.official = in.source.URL()
+	return in.receive(ctx, o)
+}
+
+// open opens the file that the request has.
+func (in *ingestion) open() (*obtained, error) {
+	if in.Content == nil {
+		return openFile(in.File, in.source.MaxBytes)
+	}
+	body, err := in.Content()
+	if err != nil {
+		return nil, err
+	}
+	return &obtained{body: body, max: in.source.MaxBytes, from: fromFile(in.Name)}, nil
+}
+
+// download gets the file from its server.
+func (in *ingestion) download(ctx context.Context) error {
+	d, err := overHTTP.reach(in.source.Schema.Source, in.Access)
+	if err != nil {
+		return err
+	}
+	timed, stop := context.WithTimeoutCause(ctx, d.deadline, &failure{what: fmt.Sprintf("no terminó en %v", d.deadline)})
+	defer stop()
+	places := in.locate(timed, d)
+	for i, p := range places {
+		if i > 0 && p.official != places[i-1].official {
+			in.notice(LinkMissing, "en el enlace de %s no hay ningún archivo (%s). Se usó la dirección conocida; abra la página y revise a dónde lleva", indexPage, places[i-1].official)
+		}
+		err = d.get(timed, ask{p.address, in.source.MaxBytes, in.known(p.address)}, in.report, func(o *obtained, n int) error {
+			o.official = p.official
+			return in.attempt(ctx, o, n < d.attempts)
+		})
+		if f, ok := errors.AsType[*failure](err); !ok || !f.gone {
+			break
+		}
+	}
+	return err
+}
+
+// attempt takes one answer of the server. A body that ends early is worth
+// another attempt, if there is one; the last is judged as what arrived.
+func (in *ingestion) attempt(ctx context.Context, o *obtained, again bool) error {
+	in.stage.Discard()
+	stage, err := in.catalogue.Stage(in.source.Schema.Source)
+	if err != nil {
+		o.body.Close()
+		return err
+	}
+	in.stage = stage
+	in.faults = nil
+	if err := in.receive(ctx, o); err != nil {
+		return err
+	}
+	if len(in.faults) > 0 {
+		if again {
+			return early(in.stage.Size(), o.total)
+		}
+		return nil
+	}
+	if v := o.validators; v != (validators{}) {
+		in.validators = &snapshots.Validators{URL: o.from, ETag: v.etag, LastModified: v.modified, SHA256: in.stage.SHA256()}
+	}
+	return nil
+}
+
+// known are the validators by which the server may say that it still has the
+// bytes in service, nil when they have to be had: others serve, they came from
+// another address, or they are to be read again or dated anew.
+func (in *ingestion) known(address string) *validators {
+	v := in.validators
+	if v == nil || in.active == nil || v.SHA256 != in.active.SHA256 || v.URL != withoutPassword(address) ||
+		in.active.Reader != in.source.Schema.Reader || in.redates(in.active) {
+		return nil
+	}
+	return &validators{v.ETag, v.LastModified}
+}
+
+// get asks until receive has taken an answer, or no attempt is left that could
+// do better. It fails with ErrUnavailable, errUnmodified, ErrTooLarge, what
+// receive fails with, or the cause of ctx. receive closes the body, and fails
+// with a *failure for an answer that is worth another attempt.
+func (d *downloader) get(ctx context.Context, a ask, report func(Step), receive func(o *obtained, attempt int) error) error {
+	for n := 1; ; n++ {
+		o, err := d.open(ctx, a)
+		if err == nil {
+			err = receive(o, n)
+		}
+		f, ok := errors.AsType[*failure](err)
+		if !ok {
+			return err
+		}
+		if !f.again || n >= d.attempts {
+			return f.unavailable(withoutPassword(a.address), n)
+		}
+		pause := d.pause(n, f)
+		if end, ok := ctx.Deadline(); ok && time.Until(end) < pause {
+			return f.unavailable(withoutPassword(a.address), n)
+		}
+		report(Step{Phase: Waiting, Attempt: n + 1, Attempts: d.attempts, Wait: pause, Reason: f.what})
+		retries(d.source).Inc()
+		if err := d.wait(ctx, pause); err != nil {
+			if f, ok := errors.AsType[*failure](err); ok {
+				return f.unavailable(withoutPassword(a.address), n)
+			}
+			return err
+		}
+	}
+}
+
+// content gets a small file whole, of at most max bytes: as get does, and one
+// that ends early is ErrUnavailable.
+func (d *downloader) content(ctx context.Context, address string, max int64, report func(Step)) (content []byte, err error) {
+	err = d.get(ctx, ask{address: address, max: max}, report, func(o *obtained, _ int) error {
+		defer o.body.Close()
+		content, err = io.ReadAll(io.LimitReader(o.body, max+1))
+		switch {
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			return early(int64(len(content)), o.total)
+		case int64(len(content)) > max:
+			return tooLarge(max, o.from)
+		}
+		return err
+	})
+	return content, err
+}
+
+// withoutPassword is an address without its password.
+func withoutPassword(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Redacted()
 }
 
 // fromFile names a file without its folder, which is nobody else's business.

@@ -15,14 +15,17 @@ import (
 type Phase string
 
 const (
+	Locating   Phase = "localizando" // the file, on the index page
 	Obtaining  Phase = "descargando"
+	Waiting    Phase = "esperando" // before another attempt to download
 	Reading    Phase = "leyendo"
 	Saving     Phase = "guardando"
 	Publishing Phase = "publicando"
 )
 
 // Step is how far an ingestion is. Phases follow each other; the last step of a
-// completed one is Done. A file that is read twice starts again in its phase.
+// completed one is Done. A file that is read twice starts again in its phase, and
+// so does a download after every Waiting, which is one step and never Done.
 type Step struct {
 	Source string
 	Phase  Phase
@@ -30,12 +33,18 @@ type Step struct {
 	Total  int64 // bytes to handle, 0 when unknown
 	Rows   int
 	Done   bool
+
+	// Of Waiting.
+	Attempt, Attempts int           // the one that comes next, from 2, and how many there are
+	Wait              time.Duration // until then
+	Reason            string        // why the one before failed, in Spanish
 }
 
 // Progress draws the steps of ingestions: a bar for the current phase on a
 // terminal, otherwise one line for each completed phase,
 //
 //	time source phase rows bytes duration
+//	time source esperando attempt/attempts duration reason
 //
 // It is for one goroutine.
 type Progress struct {
@@ -74,6 +83,8 @@ func (p *Progress) Report(s Step) {
 		p.source, p.phase, p.since, p.drawn = s.Source, s.Phase, now, time.Time{}
 	}
 	switch {
+	case s.Phase == Waiting:
+		p.wait(s, now)
 	case s.Done && p.terminal:
 		p.Done()
 	case s.Done:
@@ -93,6 +104,18 @@ func (p *Progress) Done() {
 		p.bar = nil
 	}
 	p.phase = ""
+}
+
+// wait writes a line also on a terminal: why a download stands still is worth
+// keeping in sight.
+func (p *Progress) wait(s Step, now time.Time) {
+	seconds := s.Wait.Seconds()
+	if p.terminal {
+		fmt.Fprintf(p.w, "  %s  %s; intento %d de %d en %.0f s\n", s.Source, s.Reason, s.Attempt, s.Attempts, seconds)
+	} else {
+		fmt.Fprintf(p.w, "%s %s %s %d/%d %.3fs %s\n", civil.Timestamp(now), s.Source, s.Phase, s.Attempt, s.Attempts, seconds, s.Reason)
+	}
+	p.Done()
 }
 
 func (p *Progress) draw(s Step, elapsed time.Duration) {

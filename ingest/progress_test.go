@@ -23,12 +23,14 @@ func clock(step time.Duration) func() time.Time {
 func TestProgressLines(t *testing.T) {
 	var out bytes.Buffer
 	p := &Progress{w: &out, now: clock(500 * time.Millisecond)}
+	p.Report(Step{Source: "sat_69b", Phase: Waiting, Attempt: 2, Attempts: 4, Wait: 3500 * time.Millisecond, Reason: "respondió 503"})
 	p.Report(Step{Source: "sat_69b", Phase: Obtaining, Bytes: 10, Total: 20})
 	p.Report(Step{Source: "sat_69b", Phase: Obtaining, Bytes: 20, Total: 20, Done: true})
 	p.Report(Step{Source: "sat_69b", Phase: Reading, Bytes: 20, Total: 20, Rows: 8, Done: true})
 	p.Report(Step{Source: "sat_69b", Phase: Saving, Rows: 8})
 	p.Done()
-	const want = "2026-11-20T05:14:01-06:00 sat_69b descargando 0 20 0.500s\n2026-11-20T05:14:01-06:00 sat_69b leyendo 8 20 0.000s\n"
+	const want = "2026-11-20T05:14:00-06:00 sat_69b esperando 2/4 3.500s respondió 503\n" +
+		"2026-11-20T05:14:01-06:00 sat_69b descargando 0 20 0.500s\n2026-11-20T05:14:02-06:00 sat_69b leyendo 8 20 0.000s\n"
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
 	}
@@ -69,6 +71,11 @@ func TestProgressBar(t *testing.T) {
 	f(Step{Phase: Obtaining, Bytes: 50 << 10, Total: 100 << 10}, "quedan 3 s", "")
 	f(Step{Phase: Obtaining, Bytes: 100 << 10, Total: 100 << 10, Done: true}, "\r", "descargando")
 	f(Step{Phase: Reading, Bytes: 10, Rows: 8}, "leyendo  8 filas", "%")
+	out.Reset()
+	p.Report(Step{Source: "sat_69b", Phase: Waiting, Attempt: 2, Attempts: 4, Wait: 3500 * time.Millisecond, Reason: "cortó la conexión"})
+	if !strings.HasSuffix(out.String(), "\r  sat_69b  cortó la conexión; intento 2 de 4 en 4 s\n") {
+		t.Errorf("%q", out.String())
+	}
 	p.Done()
 }
 

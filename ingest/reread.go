@@ -61,22 +61,11 @@ func restage(ctx context.Context, c *snapshots.Catalogue, source *Source, v *sna
 	if err != nil {
 		return err
 	}
-	official, err := c.Official(*v)
-	if err != nil {
-		return err
-	}
-	defer official.Close()
-	stage, err := c.Stage(v.Source)
+	stage, err := stageAgain(c, v)
 	if err != nil {
 		return err
 	}
 	defer stage.Discard()
-	if _, err := io.Copy(stage, official); err != nil {
-		return err
-	}
-	if err := stage.Seal(); err != nil {
-		return err
-	}
 	sum, err := readInto(stage, source, func(int64, int) error { return ctx.Err() })
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -89,9 +78,33 @@ func restage(ctx context.Context, c *snapshots.Catalogue, source *Source, v *sna
 	return err
 }
 
+// stageAgain seals the kept official bytes of a version in a new stage.
+func stageAgain(c *snapshots.Catalogue, v *snapshots.Version) (_ *snapshots.Stage, err error) {
+	official, err := c.Official(*v)
+	if err != nil {
+		return nil, err
+	}
+	defer official.Close()
+	stage, err := c.Stage(v.Source)
+	if err != nil {
+		return nil, err
+	}
+	if _, err = io.Copy(stage, official); err == nil {
+		err = stage.Seal()
+	}
+	if err != nil {
+		stage.Discard()
+		return nil, err
+	}
+	return stage, nil
+}
+
 // originOf is what a manifest says of where its bytes came from.
 func originOf(v *snapshots.Version) (o snapshots.Origin, err error) {
-	o = snapshots.Origin{URL: v.URL, Obtained: v.Obtained, Corte: v.Corte, CorteFrom: v.CorteFrom, Encoding: v.Encoding, Counts: v.Counts}
+	o = snapshots.Origin{
+		URL: v.URL, Obtained: v.Obtained, Corte: v.Corte, CorteFrom: v.CorteFrom,
+		Encoding: v.Encoding, Counts: v.Counts, AcceptedFrom: v.AcceptedFrom,
+	}
 	if o.Downloaded, err = time.Parse(time.RFC3339, v.Downloaded); err != nil {
 		return o, err
 	}

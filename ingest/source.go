@@ -12,8 +12,12 @@ import (
 // the end of 2025: it must never become a fallback.
 const satContainer = "https://wu1agsprosta001.blob.core.windows.net/agsc-publicaciones"
 
-// max69B is several times what the complete list has ever measured (4.7 MB).
-const max69B = 32 << 20
+const (
+	// max69B is several times what the complete list has ever measured (4.7 MB).
+	max69B = 32 << 20
+	// max69BBis is a thousand times what the list has ever measured (1.2 kB).
+	max69BBis = 1 << 20
+)
 
 // Source is one official publication and how it is read.
 type Source struct {
@@ -22,8 +26,13 @@ type Source struct {
 	// hostile server can make us store and hold in memory.
 	MaxBytes int64
 
-	base string // official address, which a mirror takes the place of
+	// base is the official address, which a mirror takes the place of; path is
+	// where the file was when this program was made. What the index page says
+	// goes before it, within base and under the same name.
+	base string
 	path string
+	// linkText is a part of the text that links to the file.
+	linkText string
 
 	// Read gives every row of the official bytes to add. It is a pure function of
 	// the bytes and Schema.Reader, so stored bytes can be read again years later;
@@ -32,7 +41,7 @@ type Source struct {
 	Read func(official snapshots.Opener, add func(snapshots.Row) error) (tabular.Summary, error)
 }
 
-// URL is the official address.
+// URL is the official address, as far as it is known without asking.
 func (s *Source) URL() string { return s.base + s.path }
 
 // registry is every source that can be ingested, by id.
@@ -42,7 +51,15 @@ var registry = []Source{
 		MaxBytes: max69B,
 		base:     satContainer,
 		path:     "/Datos_abiertos/Documents_AGAFF/Listado_completo_69-B.csv",
+		linkText: "Listado completo",
 		Read:     sat69b.Read,
+	},
+	{
+		Schema:   query.Sat69BBis,
+		MaxBytes: max69BBis,
+		base:     satContainer,
+		path:     "/Datos_abiertos/Documents_AGGC/Listado_69_B_Bis_Completo.csv",
+		Read:     sat69b.ReadBis,
 	},
 }
 

@@ -43,13 +43,28 @@ func (f File) Open() (io.ReadCloser, error) {
 //go:embed data/Listado_completo_69-B.csv
 var listado69B []byte
 
+// listado69BBis holds BIS010101AA1, Definitivo under article 69-B Bis.
+//
+//go:embed data/Listado_69_B_Bis_Completo.csv
+var listado69BBis []byte
+
 // Files returns the publications by source id. The caller owns them.
 func Files() []File {
-	return []File{{
-		Source:     "sat_69b",
-		Name:       "Listado_completo_69-B.csv",
-		Bytes:      slices.Clone(listado69B),
-		Corte:      civil.Date{Year: 2026, Month: 8, Day: 31},
-		Downloaded: time.Date(2026, 9, 19, 11, 0, 0, 0, time.UTC),
-	}}
+	downloaded := time.Date(2026, 9, 19, 11, 0, 0, 0, time.UTC)
+	return []File{
+		{
+			Source:     "sat_69b",
+			Name:       "Listado_completo_69-B.csv",
+			Bytes:      slices.Clone(listado69B),
+			Corte:      civil.Date{Year: 2026, Month: 8, Day: 31},
+			Downloaded: downloaded,
+		},
+		{
+			Source:     "sat_69b_bis",
+			Name:       "Listado_69_B_Bis_Completo.csv",
+			Bytes:      slices.Clone(listado69BBis),
+			Corte:      civil.Date{Year: 2026, Month: 7, Day: 15},
+			Downloaded: downloaded,
+		},
+	}
 }

@@ -9,47 +9,57 @@ import (
 	"golang.org/x/text/encoding/charmap"
 )
 
-// TestRFCs holds the table of test inputs that integrators rely on.
+// TestRFCs holds the tables of test inputs that integrators rely on.
 func TestRFCs(t *testing.T) {
-	files := Files()
-	if len(files) != 1 || files[0].Source != "sat_69b" {
-		t.Fatalf("files: %d, first of %q", len(files), files[0].Source)
-	}
-	text, err := charmap.Windows1252.NewDecoder().String(string(files[0].Bytes))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := csv.NewReader(strings.NewReader(text))
-	r.FieldsPerRecord = 20
-	rows, err := r.ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := "Información actualizada al 31 de agosto de 2026;"; !strings.HasPrefix(rows[0][0], want) || files[0].Corte.String() != "2026-08-31" {
-		t.Errorf("corte: %q and %s", rows[0][0], files[0].Corte)
-	}
-	got := map[string]string{}
-	for _, row := range rows[3:] {
-		got[row[1]] = row[3]
-		if !strings.HasPrefix(row[2], "EMPRESA DE PRUEBA ") {
-			t.Errorf("%s is called %q, which does not say that it is invented", row[1], row[2])
+	f := func(i int, source string, columns int, note, corte string, want map[string]string) {
+		t.Helper()
+		file := Files()[i]
+		if file.Source != source || file.Corte.String() != corte {
+			t.Fatalf("file %d is of %q, %s", i, file.Source, file.Corte)
+		}
+		text, err := charmap.Windows1252.NewDecoder().String(string(file.Bytes))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := csv.NewReader(strings.NewReader(text))
+		r.FieldsPerRecord = columns
+		rows, err := r.ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(rows[0][0], "Información actualizada al "+note+";") {
+			t.Errorf("%s: corte %s, the file says %q", source, corte, rows[0][0])
+		}
+		got := map[string]string{}
+		for _, row := range rows[3:] {
+			got[row[1]] = row[3]
+			if !strings.HasPrefix(row[2], "EMPRESA DE PRUEBA ") {
+				t.Errorf("%s is called %q, which does not say that it is invented", row[1], row[2])
+			}
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s: %v, want %v", source, got, want)
 		}
 	}
-	want := map[string]string{
+	if n := len(Files()); n != 2 {
+		t.Fatalf("%d files", n)
+	}
+	f(0, "sat_69b", 20, "31 de agosto de 2026", "2026-08-31", map[string]string{
 		"EFO010101AA1": "Definitivo",
 		"PRE010101AA1": "Presunto",
 		"DES010101AA1": "Desvirtuado",
 		"SEN010101AA1": "Sentencia Favorable",
-	}
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("rows: %v, want %v", got, want)
-	}
+	})
+	f(1, "sat_69b_bis", 12, "15 de julio de 2026", "2026-07-15", map[string]string{"BIS010101AA1": "Definitivo"})
 }
 
 // TestFilesAreTheCallersOwn holds that nobody can change the embedded bytes.
 func TestFilesAreTheCallersOwn(t *testing.T) {
-	Files()[0].Bytes[0] = 0
-	if Files()[0].Bytes[0] == 0 {
-		t.Error("a caller's write reached the embedded file")
+	for i := range Files() {
+		first := Files()[i].Bytes[0]
+		Files()[i].Bytes[0] = 0
+		if Files()[i].Bytes[0] != first {
+			t.Errorf("a caller's write reached the embedded file of %s", Files()[i].Source)
+		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 
 	"cotejo/civil"
 	"cotejo/ingest/tabular"
-	"cotejo/query"
 )
 
 // headerRows is how many records may stand before and including the titles.
@@ -21,34 +20,6 @@ type header struct {
 	from   []int  // by canonical column: position in the file, -1 for a column that the layout lacks
 	titled []bool // by position: whether there is a title; nothing but blanks may stand elsewhere
 	width  int    // cells that every record must have
-}
-
-// titles2019 are the 18 columns of 2019 and before, folded, by position: titles
-// repeat, so only their order tells SAT from DOF. canonical is where each one
-// stands in query.Sat69B. That layout has a single oficio for who was cleared and
-// for who is definitive; it fills the SAT column and leaves the DOF column empty.
-var titles2019 = [...]struct {
-	title     string
-	canonical int
-}{
-	{"no", 0},
-	{"rfc", 1},
-	{"nombre del contribuyente", 2},
-	{"situacion del contribuyente", 3},
-	{"numero y fecha de oficio global de presuncion", 4},
-	{"publicacion pagina sat presuntos", 5},
-	{"numero y fecha de oficio global de presuncion", 6},
-	{"publicacion dof presuntos", 7},
-	{"publicacion pagina sat desvirtuados", 9},
-	{"numero y fecha de oficio global de contribuyentes que desvirtuaron", 8},
-	{"publicacion dof desvirtuados", 11},
-	{"numero y fecha de oficio global de definitivos", 12},
-	{"publicacion pagina sat definitivos", 13},
-	{"publicacion dof definitivos", 15},
-	{"numero y fecha de oficio global de sentencia favorable", 16},
-	{"publicacion pagina sat sentencia favorable", 17},
-	{"numero y fecha de oficio global de sentencia favorable", 18},
-	{"publicacion dof sentencia favorable", 19},
 }
 
 // header reads up to the titles, the first record whose second cell is RFC, and
@@ -72,20 +43,16 @@ func (r *reading) header() (*header, error) {
 			}
 		}
 		if len(titles) > 1 && titles[1] == "rfc" {
-			return match(titles)
+			return r.layout.match(titles)
 		}
-		for _, c := range cells {
-			if r.sum.Corte.IsZero() {
-				r.sum.Corte = corte(c)
-			}
-		}
+		r.note(cells)
 	}
 	if nearest == nil {
 		nearest = []string{}
 	}
 	message := fmt.Sprintf("no hay una fila de títulos con RFC en la segunda celda entre los primeros %d registros", headerRows)
 	var refusal *tabular.Refusal
-	if _, err := match(nearest); errors.As(err, &refusal) {
+	if _, err := r.layout.match(nearest); errors.As(err, &refusal) {
 		message += "; " + refusal.Fault.Message
 	} else {
 		message += fmt.Sprintf("; está en la celda %d, junto a las demás columnas. Compare los títulos con la publicación oficial: si el SAT los movió, hace falta un lector nuevo", 1+slices.Index(nearest, "rfc"))
@@ -93,15 +60,25 @@ func (r *reading) header() (*header, error) {
 	return nil, tabular.Refuse(tabular.Header, message)
 }
 
-// match finds the canonical columns among folded titles.
-func match(titles []string) (*header, error) {
-	if h := match2019(titles); h != nil {
-		return h, nil
+// note takes the cut date from a record above the titles, if none before it had one.
+func (r *reading) note(cells [][]byte) {
+	for _, c := range cells {
+		if r.sum.Corte.IsZero() {
+			r.sum.Corte = corte(c)
+		}
 	}
-	h := &header{from: make([]int, len(query.Sat69B.Columns)), titled: make([]bool, len(titles))}
+}
+
+// match finds the canonical columns among folded titles.
+func (l *layout) match(titles []string) (*header, error) {
+	for _, older := range l.older {
+		if h := l.matchOlder(older, titles); h != nil {
+			return h, nil
+		}
+	}
+	h := l.newHeader(titles)
 	known := make(map[string]int, len(h.from))
-	for i, c := range query.Sat69B.Columns {
-		h.from[i] = -1
+	for i, c := range l.schema.Columns {
 		known[tabular.Fold([]byte(c.Name))] = i
 	}
 	var foreign []string
@@ -117,7 +94,7 @@ func match(titles []string) (*header, error) {
 		}
 	}
 	var missing []string
-	for i, c := range query.Sat69B.Columns {
+	for i, c := range l.schema.Columns {
 		if h.from[i] < 0 {
 			missing = append(missing, c.Name)
 		}
@@ -135,19 +112,28 @@ func match(titles []string) (*header, error) {
 	return nil, tabular.Refuse(tabular.Header, strings.Join(message, "; ")+". Compare los títulos con la publicación oficial: si el SAT los cambió, hace falta un lector nuevo")
 }
 
-func match2019(titles []string) *header {
-	if len(titles) < len(titles2019) {
-		return nil
-	}
-	h := &header{from: make([]int, len(query.Sat69B.Columns)), titled: make([]bool, len(titles)), width: len(titles2019)}
+// newHeader knows no column yet.
+func (l *layout) newHeader(titles []string) *header {
+	h := &header{from: make([]int, len(l.schema.Columns)), titled: make([]bool, len(titles))}
 	for i := range h.from {
 		h.from[i] = -1
 	}
+	return h
+}
+
+// matchOlder matches titles by position, all of them and no other; nil when they
+// are not those.
+func (l *layout) matchOlder(older []placed, titles []string) *header {
+	if len(titles) < len(older) {
+		return nil
+	}
+	h := l.newHeader(titles)
+	h.width = len(older)
 	for i, t := range titles {
 		switch {
-		case i < len(titles2019) && t == titles2019[i].title:
-			h.from[titles2019[i].canonical], h.titled[i] = i, true
-		case i >= len(titles2019) && t == "":
+		case i < len(older) && t == older[i].title:
+			h.from[older[i].canonical], h.titled[i] = i, true
+		case i >= len(older) && t == "":
 		default:
 			return nil
 		}

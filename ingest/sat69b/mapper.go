@@ -15,78 +15,53 @@ import (
 // removed: the row stays in the list without a name.
 const suppressedRFC = "XXXXXXXXXXXX"
 
-// kind is how a column is normalised.
-type kind byte
-
-const (
-	plain kind = iota
-	rfc
-	situation
-	oficios
-	dates
-)
-
-// kinds by canonical column.
-var kinds = [...]kind{
-	plain, rfc, plain, situation,
-	oficios, dates, oficios, dates, // presunción: SAT, DOF
-	oficios, dates, oficios, dates, // desvirtuados: SAT, DOF
-	oficios, dates, oficios, dates, // definitivos: SAT, DOF
-	oficios, dates, oficios, dates, // sentencia favorable: SAT, DOF
-}
-
-const (
-	columnNo          = 0
-	columnRFC         = 1
-	columnPresumption = 4 // the oficio on the SAT's page
-)
-
-// situations are the only four that article 69-B knows.
-var situations = [...][]byte{
-	[]byte("Presunto"), []byte("Desvirtuado"), []byte("Definitivo"), []byte("Sentencia Favorable"),
-}
-
 // mapper turns records into rows. It reuses the slices of the row and makes two
 // strings per record, one for what was published and one for what was changed by
 // normalising; the cells are pieces of them.
 type mapper struct {
+	layout *layout
 	head   *header
 	counts map[string]int
 
 	reused snapshots.Row
 	raw    []byte
 	norm   []byte
-	ends   [len(kinds)]struct {
-		raw, norm int
-		same      bool // the normalised value is the published one
-	}
-	text []byte
+	ends   []end // by column
+	text   []byte
+}
+
+// end is where a cell ends in mapper.raw and in mapper.norm.
+type end struct {
+	raw, norm int
+	same      bool // the normalised value is the published one
 }
 
 // newMapper returns a mapper that counts into counts.
-func newMapper(head *header, counts map[string]int) *mapper {
+func newMapper(l *layout, head *header, counts map[string]int) *mapper {
 	return &mapper{
+		layout: l,
 		head:   head,
 		counts: counts,
 		reused: snapshots.Row{
 			ID:   make([]string, 2),
-			Raw:  make([]string, len(kinds)),
-			Norm: make([]string, len(kinds)),
+			Raw:  make([]string, len(l.kinds)),
+			Norm: make([]string, len(l.kinds)),
 		},
+		ends: make([]end, len(l.kinds)),
 	}
 }
 
 // row maps one record, which has at least head.width cells.
 func (m *mapper) row(cells [][]byte) snapshots.Row {
 	m.raw, m.norm = m.raw[:0], m.norm[:0]
-	for i := range kinds {
+	for i, kind := range m.layout.kinds {
 		var cell []byte
 		if from := m.head.from[i]; from >= 0 {
 			cell = cells[from]
 		}
 		m.raw = append(m.raw, cell...)
 		start := len(m.norm)
-		m.norm = m.appendNormal(m.norm, kinds[i], cell)
+		m.norm = m.appendNormal(m.norm, kind, cell)
 		m.ends[i].same = bytes.Equal(m.norm[start:], cell)
 		if m.ends[i].same {
 			m.norm = m.norm[:start]
@@ -94,7 +69,7 @@ func (m *mapper) row(cells [][]byte) snapshots.Row {
 		m.ends[i].raw, m.ends[i].norm = len(m.raw), len(m.norm)
 	}
 	identity := len(m.norm)
-	m.norm = m.appendPresumption(m.norm, cells)
+	m.norm = m.appendProcedure(m.norm, cells)
 
 	row := m.reused
 	raw, norm := string(m.raw), string(m.norm)
@@ -107,7 +82,7 @@ func (m *mapper) row(cells [][]byte) snapshots.Row {
 		}
 		r, n = end.raw, end.norm
 	}
-	row.Suppressed = len(row.Norm[columnRFC]) >= len(suppressedRFC) && strings.Trim(row.Norm[columnRFC], "X") == ""
+	row.Suppressed = suppressed(row.Norm[columnRFC])
 	if row.Suppressed {
 		row.ID[0], row.ID[1] = suppressedRFC, suppressedID(row.Norm)
 		return row
@@ -119,15 +94,20 @@ func (m *mapper) row(cells [][]byte) snapshots.Row {
 	return row
 }
 
-// appendPresumption appends what tells the procedures against one taxpayer apart:
-// the number of the presumption oficio on the SAT's page.
+// appendProcedure appends what tells the procedures against one taxpayer apart:
+// the number of the oficio with which one begins.
 //
 // When the cell lists several it is the last one: lists put the newest first, so
 // an oficio that is added later leaves the last one where it is. (In the lists of
-// 2019 to 2026 no presumption cell holds more than one.)
-func (m *mapper) appendPresumption(dst []byte, cells [][]byte) []byte {
-	m.text = tabular.AppendText(m.text[:0], cells[m.head.from[columnPresumption]])
+// 2019 to 2026 no such cell holds more than one.)
+func (m *mapper) appendProcedure(dst []byte, cells [][]byte) []byte {
+	m.text = tabular.AppendText(m.text[:0], cells[m.head.from[m.layout.identity]])
 	return tabular.AppendOficioNumber(dst, m.text)
+}
+
+// suppressed reports whether a normalised RFC is that of a redacted row.
+func suppressed(rfc string) bool {
+	return len(rfc) >= len(suppressedRFC) && strings.Trim(rfc, "X") == ""
 }
 
 // suppressedID tells redacted rows apart by everything that is left of them.
@@ -155,7 +135,11 @@ func (m *mapper) appendNormal(dst []byte, k kind, cell []byte) []byte {
 	m.text = tabular.AppendText(m.text[:0], cell)
 	switch k {
 	case situation:
-		return m.appendSituation(dst, m.text)
+		var known bool
+		if dst, known = m.layout.appendSituation(dst, m.text); !known {
+			m.counts[tabular.UnknownSituations]++
+		}
+		return dst
 	case oficios:
 		dst, ok := tabular.AppendOficios(dst, m.text)
 		if !ok {
@@ -178,22 +162,21 @@ func (m *mapper) appendNormal(dst []byte, k kind, cell []byte) []byte {
 }
 
 // appendSituation appends the canonical form of a known situation, and any other
-// text as it is: a new situation must be seen, not dropped.
-func (m *mapper) appendSituation(dst, text []byte) []byte {
+// text as it is: a new situation must be seen, not dropped. Nothing at all is known.
+func (l *layout) appendSituation(dst, text []byte) (out []byte, known bool) {
 	if len(text) == 0 {
-		return dst
+		return dst, true
 	}
-	for _, s := range situations {
+	for _, s := range l.situations {
 		if bytes.EqualFold(text, s) {
-			return append(dst, s...)
+			return append(dst, s...), true
 		}
 	}
 	folded := []byte(tabular.Fold(text))
-	for _, s := range situations {
+	for _, s := range l.situations {
 		if bytes.EqualFold(folded, s) {
-			return append(dst, s...)
+			return append(dst, s...), true
 		}
 	}
-	m.counts[tabular.UnknownSituations]++
-	return append(dst, text...)
+	return append(dst, text...), false
 }

@@ -49,7 +49,7 @@ func TestRowsOfTheFixture(t *testing.T) {
 	f := func(i int, id string, norm ...string) {
 		t.Helper()
 		got := rows[i]
-		for len(norm) < len(kinds) {
+		for len(norm) < len(complete.kinds) {
 			norm = append(norm, "")
 		}
 		if diff := cmp.Diff(norm, got.Norm); diff != "" || strings.Join(got.ID, " ") != id || got.Suppressed {
@@ -290,9 +290,10 @@ func TestCorte(t *testing.T) {
 }
 
 func TestSituations(t *testing.T) {
+	l := &complete
 	f := func(cell, want string, unknown int) {
 		t.Helper()
-		m := newMapper(nil, map[string]int{})
+		m := newMapper(l, nil, map[string]int{})
 		if got := string(m.appendNormal(nil, situation, []byte(cell))); got != want || m.counts["situacion_desconocida"] != unknown {
 			t.Errorf("%q: got %q and %v, want %q", cell, got, m.counts, want)
 		}
@@ -304,32 +305,42 @@ func TestSituations(t *testing.T) {
 	f("", "", 0)
 	f("  ", "", 0)
 	f("Sentencia  Desfavorable", "Sentencia Desfavorable", 1)
+	// Article 69-B Bis lists nobody before the definitive oficio.
+	l = &bis
+	f("DEFINITIVO", "Definitivo", 0)
+	f("sentencia favorable", "Sentencia Favorable", 0)
+	f("Presunto", "Presunto", 1)
 }
 
-// TestColumns holds the mapper to the schema that it fills.
+// TestColumns holds the mapper to the schemas that it fills.
 func TestColumns(t *testing.T) {
-	if len(kinds) != len(query.Sat69B.Columns) {
-		t.Fatalf("%d kinds, %d columns", len(kinds), len(query.Sat69B.Columns))
-	}
-	for i, c := range query.Sat69B.Columns {
-		want := plain
-		switch {
-		case c.Name == "RFC":
-			want = rfc
-		case strings.HasPrefix(c.Name, "Situación"):
-			want = situation
-		case strings.HasPrefix(c.Name, "Número y fecha"):
-			want = oficios
-		case strings.HasPrefix(c.Name, "Publicación"):
-			want = dates
+	f := func(l *layout, identity string) {
+		t.Helper()
+		if len(l.kinds) != len(l.schema.Columns) {
+			t.Fatalf("%s: %d kinds, %d columns", l.schema.Source, len(l.kinds), len(l.schema.Columns))
 		}
-		if kinds[i] != want {
-			t.Errorf("«%s» is of kind %d, want %d", c.Name, kinds[i], want)
+		for i, c := range l.schema.Columns {
+			want := plain
+			switch {
+			case c.Name == "RFC":
+				want = rfc
+			case strings.HasPrefix(c.Name, "Situación"):
+				want = situation
+			case strings.HasPrefix(c.Name, "Número y fecha"):
+				want = oficios
+			case strings.HasPrefix(c.Name, "Publicación"):
+				want = dates
+			}
+			if l.kinds[i] != want {
+				t.Errorf("«%s» is of kind %d, want %d", c.Name, l.kinds[i], want)
+			}
+		}
+		if name := l.schema.Columns[l.identity].Name; name != identity {
+			t.Errorf("the identity is taken from «%s»", name)
 		}
 	}
-	if name := query.Sat69B.Columns[columnPresumption].Name; name != "Número y fecha de oficio global de presunción SAT" {
-		t.Errorf("the identity is taken from «%s»", name)
-	}
+	f(&complete, "Número y fecha de oficio global de presunción SAT")
+	f(&bis, "Número y fecha de oficio global definitivo SAT")
 	// The old layout reaches each column at most once, and all but two.
 	seen := map[int]bool{}
 	for _, c := range titles2019 {
@@ -337,6 +348,11 @@ func TestColumns(t *testing.T) {
 	}
 	if len(seen) != len(titles2019) || seen[10] || seen[14] {
 		t.Errorf("columns of 2019: %v", seen)
+	}
+	for i, c := range titlesDefinitivo {
+		if c.canonical != i || c.title != tabular.Fold([]byte(query.Sat69BBis.Columns[i].Name)) {
+			t.Errorf("column %d of the «Listado Global Definitivo»: %+v", i, c)
+		}
 	}
 }
 
@@ -348,39 +364,50 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(good[:len(good)/2]))
 	f.Add([]byte("<html>"))
 	f.Add([]byte("RFC,x\n"))
-	f.Fuzz(func(t *testing.T, official []byte) {
-		read := func(rows *[]string) (tabular.Summary, error) {
-			n := 0
-			sum, err := Read(opener(official), func(r snapshots.Row) error {
-				n++
-				if len(r.ID) != 2 || r.ID[0] == "" || len(r.Raw) != len(kinds) || len(r.Norm) != len(kinds) {
-					t.Fatalf("row %+v", r)
-				}
-				for i := range r.Norm {
-					if !utf8.ValidString(r.Raw[i]) || !utf8.ValidString(r.Norm[i]) {
-						t.Fatalf("column %d is not text: %q, %q", i, r.Raw[i], r.Norm[i])
-					}
-				}
-				if r.Suppressed != (r.ID[0] == suppressedRFC) || !r.Suppressed && r.ID[0] != r.Norm[columnRFC] {
-					t.Fatalf("identity %q of %q", r.ID, r.Norm)
-				}
-				*rows = append(*rows, fmt.Sprint(r))
-				return nil
-			})
-			if err == nil && n != sum.Rows {
-				t.Fatalf("%d rows, the summary says %d", n, sum.Rows)
+	f.Fuzz(func(t *testing.T, official []byte) { holdsForAnyFile(t, &complete, official) })
+}
+
+func FuzzReadBis(f *testing.F) {
+	f.Add([]byte(listBis))
+	f.Add([]byte(listDefinitivo))
+	f.Add([]byte(listBis[:len(listBis)/2]))
+	f.Add([]byte(fixture(f, "listado_69b.csv")))
+	f.Fuzz(func(t *testing.T, official []byte) { holdsForAnyFile(t, &bis, official) })
+}
+
+func holdsForAnyFile(t *testing.T, l *layout, official []byte) {
+	columns := len(l.kinds)
+	read := func(rows *[]string) (tabular.Summary, error) {
+		n := 0
+		sum, err := l.read(opener(official), func(r snapshots.Row) error {
+			n++
+			if len(r.ID) != 2 || r.ID[0] == "" || len(r.Raw) != columns || len(r.Norm) != columns {
+				t.Fatalf("row %+v", r)
 			}
-			return sum, err
+			for i := range r.Norm {
+				if !utf8.ValidString(r.Raw[i]) || !utf8.ValidString(r.Norm[i]) {
+					t.Fatalf("column %d is not text: %q, %q", i, r.Raw[i], r.Norm[i])
+				}
+			}
+			if r.Suppressed != (r.ID[0] == suppressedRFC) || !r.Suppressed && r.ID[0] != r.Norm[columnRFC] {
+				t.Fatalf("identity %q of %q", r.ID, r.Norm)
+			}
+			*rows = append(*rows, fmt.Sprint(r))
+			return nil
+		})
+		if err == nil && n != sum.Rows {
+			t.Fatalf("%d rows, the summary says %d", n, sum.Rows)
 		}
-		var first, second []string
-		sum, err := read(&first)
-		again, errAgain := read(&second)
-		if diff := cmp.Diff(first, second) + cmp.Diff(sum, again); diff != "" || fmt.Sprint(err) != fmt.Sprint(errAgain) {
-			t.Fatalf("the same bytes, twice: %v, %v\n%s", err, errAgain, diff)
-		}
-		var refusal *tabular.Refusal
-		if err != nil && !errors.As(err, &refusal) {
-			t.Fatalf("not a refusal: %v", err)
-		}
-	})
+		return sum, err
+	}
+	var first, second []string
+	sum, err := read(&first)
+	again, errAgain := read(&second)
+	if diff := cmp.Diff(first, second) + cmp.Diff(sum, again); diff != "" || fmt.Sprint(err) != fmt.Sprint(errAgain) {
+		t.Fatalf("the same bytes, twice: %v, %v\n%s", err, errAgain, diff)
+	}
+	var refusal *tabular.Refusal
+	if err != nil && !errors.As(err, &refusal) {
+		t.Fatalf("not a refusal: %v", err)
+	}
 }

@@ -1,16 +1,19 @@
-// Package sat69b reads the SAT's complete list of taxpayers under article 69-B
-// of the Código Fiscal de la Federación into rows of query.Sat69B.
+// Package sat69b reads the SAT's lists of taxpayers under articles 69-B and 69-B
+// Bis of the Código Fiscal de la Federación: the complete list into rows of
+// query.Sat69B, that of 69-B Bis into rows of query.Sat69BBis.
 //
-// It accepts the 20-column layout in use since 2021, the same with empty columns
-// at its end (the SAT's partial lists are padded so), and the 18-column layout of
-// 2019 and before, which it maps onto the 20. It refuses every other header by
-// naming what is missing, and a record with text outside the titled columns: its
-// cells are shifted. It is pure: the same bytes give the same rows in the
-// same order, so a stored file can be read again years later; whoever makes the
-// same bytes give other rows raises query.Sat69B.Reader.
+// Of the complete list it accepts the 20-column layout in use since 2021, the same
+// with empty columns at its end (the SAT's partial lists are padded so), and the
+// 18-column layout of 2019 and before, which it maps onto the 20; of 69-B Bis the
+// 12-column layout and the 8 columns of the «Listado Global Definitivo». It refuses
+// every other header by naming what is missing, and a record with text outside the
+// titled columns: its cells are shifted. It is pure: the same bytes give the same
+// rows in the same order, so a stored file can be read again years later; whoever
+// makes the same bytes give other rows raises Reader in the schema.
 //
-// reader.go walks through the file, header.go finds its columns and cut date,
-// mapper.go turns one record into one row.
+// layout.go says what the lists look like, reader.go walks through a file,
+// header.go finds its columns and cut date, mapper.go turns one record into one
+// row; partial.go is the tolerant look at the partial lists.
 package sat69b
 
 import (
@@ -23,15 +26,29 @@ import (
 	"cotejo/snapshots"
 )
 
-// Read gives every row of the official bytes to add, in the order of the file.
+// Read gives every row of the complete list to add, in the order of the file.
 // The slices of a row are valid until add returns; its strings stay.
 //
-// It reads them twice: only the end of a file tells its encoding, and a file may
-// be larger than the memory that its reading deserves.
+// It reads the bytes twice: only the end of a file tells its encoding, and a file
+// may be larger than the memory that its reading deserves.
 //
 // A table that must not be served gives a *tabular.Refusal; by then add may have
 // had some rows. Errors of official and of add come back as they are.
-func Read(official snapshots.Opener, add func(snapshots.Row) error) (sum tabular.Summary, err error) {
+func Read(official snapshots.Opener, add func(snapshots.Row) error) (tabular.Summary, error) {
+	return complete.read(official, add)
+}
+
+// ReadBis is Read for the list under article 69-B Bis.
+func ReadBis(official snapshots.Opener, add func(snapshots.Row) error) (tabular.Summary, error) {
+	return bis.read(official, add)
+}
+
+func (l *layout) read(official snapshots.Opener, add func(snapshots.Row) error) (tabular.Summary, error) {
+	return pass(l, official, func(r *reading) error { return r.table(add) })
+}
+
+// pass opens a file in its encoding and lets walk go through it.
+func pass(l *layout, official snapshots.Opener, walk func(*reading) error) (sum tabular.Summary, err error) {
 	sum.Counts = map[string]int{}
 	if sum.Encoding, err = encoding(official); err != nil {
 		return sum, err
@@ -43,9 +60,9 @@ func Read(official snapshots.Opener, add func(snapshots.Row) error) (sum tabular
 	defer in.Close()
 	text := tabular.NewDecoder(in, sum.Encoding)
 	buffered := bufio.NewReaderSize(text, 64<<10)
-	r := reading{records: tabular.NewReader(buffered), sum: sum}
+	r := reading{layout: l, records: tabular.NewReader(buffered), sum: sum}
 	if err = tabular.Sniff(buffered); err == nil {
-		err = r.table(add)
+		err = walk(&r)
 	}
 	if n := text.Unassigned(); n > 0 {
 		r.sum.Counts[tabular.UnassignedBytes] = n
@@ -64,6 +81,7 @@ func encoding(official snapshots.Opener) (string, error) {
 
 // reading is one pass over one file.
 type reading struct {
+	layout  *layout
 	records *tabular.Reader
 	sum     tabular.Summary
 }
@@ -73,7 +91,7 @@ func (r *reading) table(add func(snapshots.Row) error) error {
 	if err != nil {
 		return err
 	}
-	m := newMapper(head, r.sum.Counts)
+	m := newMapper(r.layout, head, r.sum.Counts)
 	for {
 		cells, err := r.next()
 		if errors.Is(err, io.EOF) {

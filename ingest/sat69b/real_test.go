@@ -31,14 +31,19 @@ const (
 	list2023 = "Listado_Completo_69-B_2023-07_no-preamble.csv.gz"
 )
 
+// realFile reads a file by its name, below the folder of the complete list unless
+// it names another one.
 func realFile(t testing.TB, name string) []byte {
 	t.Helper()
+	if !strings.Contains(name, "/") {
+		name = "sat-69b/" + name
+	}
 	root := os.Getenv("COTEJO_SHARED")
 	named := root != ""
 	if !named {
 		root = filepath.Join("..", "..", "..", "shared")
 	}
-	f, err := os.Open(filepath.Join(root, "data", "mx-sources", "sat-69b", name))
+	f, err := os.Open(filepath.Join(root, "data", "mx-sources", filepath.FromSlash(name)))
 	if errors.Is(err, fs.ErrNotExist) && !named {
 		t.Skipf("no está la lista oficial %s: ponga COTEJO_SHARED", name)
 	}
@@ -64,9 +69,14 @@ func opener[T string | []byte](official T) snapshots.Opener {
 	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader([]byte(official))), nil }
 }
 
-func readAll(t testing.TB, official string) (rows []snapshots.Row, sum tabular.Summary, err error) {
+func readAll(t testing.TB, official string) ([]snapshots.Row, tabular.Summary, error) {
 	t.Helper()
-	sum, err = Read(opener(official), func(r snapshots.Row) error {
+	return readAllOf(t, &complete, official)
+}
+
+func readAllOf(t testing.TB, l *layout, official string) (rows []snapshots.Row, sum tabular.Summary, err error) {
+	t.Helper()
+	sum, err = l.read(opener(official), func(r snapshots.Row) error {
 		r.ID, r.Raw, r.Norm = slices.Clone(r.ID), slices.Clone(r.Raw), slices.Clone(r.Norm)
 		rows = append(rows, r)
 		return nil

@@ -19,6 +19,7 @@ const (
 	FewerRows = "MENOS_FILAS"    // it shrank too much
 	OlderCut  = "CORTE_ANTERIOR" // older than what is in service
 	FutureCut = "CORTE_FUTURO"   // of a day that has not come
+	Withdrawn = "RETIRADA"       // a person took it out of service
 	Failed    = "LECTOR"         // our own reader failed on it
 )
 

@@ -215,6 +215,79 @@ func TestOddities(t *testing.T) {
 	}
 }
 
+// TestBis holds the list under article 69-B Bis, by stage.
+func TestBis(t *testing.T) {
+	f := func(stage int, corte string, want ...string) {
+		t.Helper()
+		content, ok := File(stage, Listado69BBis)
+		if !ok {
+			t.Fatalf("stage %d has no list", stage)
+		}
+		decoded, err := charmap.Windows1252.NewDecoder().String(string(content))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := csv.NewReader(strings.NewReader(decoded))
+		r.FieldsPerRecord = 12
+		all, err := r.ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := all[0][0]; got != "Información actualizada al "+corte || written(CorteBis(stage)) != corte {
+			t.Errorf("stage %d: %q, in the calendar %s", stage, got, CorteBis(stage))
+		}
+		var got []string
+		for _, row := range all[3:] {
+			got = append(got, row[1]+" "+row[3])
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("stage %d: %q, want %q", stage, got, want)
+		}
+		if !strings.Contains(decoded, "FICTICIAS, \nS.A.") || !strings.Contains(decoded, "2025-90080 de 23 de enero de 2025,") {
+			t.Errorf("stage %d lacks the bare line feed or the oficio without «fecha»", stage)
+		}
+	}
+	const tra, pfi, sol = "TRA010101AA1 ", "PFI010101AA1 Definitivo", "SOL010101AA1 Definitivo"
+	for stage := range 2 {
+		f(stage, "15 de mayo de 2026", tra+"Definitivo", pfi, sol)
+		f(stage+2, "15 de julio de 2026", tra+"Sentencia Favorable", pfi, sol, "NEP010101AA1 Definitivo")
+	}
+}
+
+// TestIndex holds what a program looks for on the index page.
+func TestIndex(t *testing.T) {
+	const base = "https://wu1agsprosta001.blob.core.windows.net/agsc-publicaciones"
+	for stage := range Stages {
+		page, ok := File(stage, Index)
+		if !ok {
+			t.Fatalf("stage %d has no index page", stage)
+		}
+		first, second, ok := strings.Cut(string(page), `id="collapseTwo3"`)
+		if !ok {
+			t.Fatal("no accordion of article 69-B Bis")
+		}
+		_, first, ok = strings.Cut(first, `id="collapseTwo2"`)
+		if !ok {
+			t.Fatal("no accordion of article 69-B")
+		}
+		for _, name := range lists {
+			accordion, corte := first, Corte(stage)
+			if name == Listado69BBis {
+				accordion, corte = second, CorteBis(stage)
+			}
+			if strings.Count(accordion, `<a href="`+base+name+`"`) != 1 || !strings.Contains(accordion, "Información actualizada al "+written(corte)+"<") {
+				t.Errorf("stage %d: the page does not link %s of %s", stage, name, corte)
+			}
+			if _, ok := File(stage, name); !ok {
+				t.Errorf("stage %d: %s is linked and not served", stage, name)
+			}
+		}
+		if strings.Count(string(page), "/Sentencias.csv\"") != 2 || !strings.Contains(string(page), "/AGR/03_02_26/Sentencias.csv") {
+			t.Errorf("stage %d: the page lacks the dated copy of Sentencias.csv", stage)
+		}
+	}
+}
+
 func TestHandler(t *testing.T) {
 	stage := 0
 	server := httptest.NewServer(Handler(func() int { return stage }))
@@ -273,7 +346,34 @@ func TestHandler(t *testing.T) {
 			t.Errorf("stage %d, %s %s: %d, want %d", atStage, method, path, resp.StatusCode, want)
 		}
 	}
+	for _, path := range append(slices.Clone(lists), Index) {
+		for stage = range Stages {
+			want, _ := File(stage, path)
+			if resp, body := get("GET", path, ""); resp.StatusCode != 200 || len(body) == 0 || !bytes.Equal(body, want) {
+				t.Errorf("stage %d: %s: status %d, %d bytes", stage, path, resp.StatusCode, len(body))
+			}
+		}
+	}
+	// What was not published again keeps its date and its tag.
+	stage = 0
+	resp, _ := get("GET", Listado69BBis, "")
+	modified, tag := resp.Header.Get("Last-Modified"), resp.Header.Get("ETag")
+	if modified != "Fri, 22 May 2026 16:20:09 GMT" {
+		t.Errorf("Last-Modified of the Bis list is %s", modified)
+	}
+	stage = 1
+	if resp, _ := get("GET", Listado69BBis, tag); resp.StatusCode != 304 {
+		t.Errorf("the Bis list of stage 1 gave %d", resp.StatusCode)
+	}
+	stage = 2
+	if resp, _ := get("GET", Listado69BBis, tag); resp.StatusCode != 200 || resp.Header.Get("Last-Modified") == modified {
+		t.Errorf("the Bis list of stage 2 gave %d, %s", resp.StatusCode, resp.Header.Get("Last-Modified"))
+	}
+
 	status(0, "HEAD", Listado69B, 200)
+	status(0, "GET", "/agsc-publicaciones"+Presuntos, 200)
+	status(0, "POST", Index, 405)
+	status(0, "GET", "/Datos_abiertos/AGR/03_02_26/Sentencias.csv", 404) // linked, and dead
 	status(0, "GET", "/agsc-publicaciones"+Listado69B, 200)
 	status(0, "POST", Listado69B, 405)
 	status(0, "GET", "/Datos_abiertos/Documents_AGAFF/Listado_Completo_69-B.csv", 404) // official paths are case-sensitive
