@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
 
 	"cotejo/canon"
@@ -12,7 +13,7 @@ import (
 	"cotejo/snapshots"
 )
 
-const motorCompany = "COMPANY/1"
+const motorCompany = "COMPANY/2"
 
 // Company asks what the official lists say about one RFC.
 type Company struct {
@@ -20,7 +21,12 @@ type Company struct {
 	// Sanciones asks the directory of sanctioned suppliers too
 	// (?sancionados=false leaves it out, and its block is null).
 	Sanciones bool
+	// Past, when it is a date, asks what can be said of that earlier day too
+	// (?en_fecha=).
+	Past civil.Date
 }
+
+var _ AsOf = Company{}
 
 // What every answer repeats. It is short, because every answer is hashed. Blocks
 // of sources that are not loaded say so and claim nothing: null is not zero, and
@@ -30,7 +36,7 @@ const (
 	advertenciaArt69   = "Pudo cambiar después de la fecha de la versión."
 
 	contratacionNoCargada = `{"contratos":null,"estado":"` + noCargada + `","por_anio":[]}`
-	lista69BNoCargada     = `{"estado":"` + noCargada + `","fuente":null,"historial_eventos":[],"situaciones":[]}`
+	listaNoCargada        = `{"estado":"` + noCargada + `","fuente":null,"historial_eventos":[],"situaciones":[]}`
 	art69NoCargado        = `{"advertencia":"` + advertenciaArt69 + `","estado":"` + noCargada +
 		`","historial_eventos":[],"listas":[],"listas_consultadas":[]}`
 	// The API allows this block no other word for a source that is not loaded.
@@ -42,7 +48,13 @@ func (Company) Motor() string { return motorCompany }
 
 // AppendEntrada implements Question.
 func (c Company) AppendEntrada(dst []byte) []byte {
-	dst = append(dst, `{"rfc":`...)
+	dst = append(dst, '{')
+	if !c.Past.IsZero() {
+		dst = append(dst, `"en_fecha":`...)
+		dst = appendDay(dst, c.Past)
+		dst = append(dst, ',')
+	}
+	dst = append(dst, `"rfc":`...)
 	dst = canon.AppendString(dst, c.RFC.String())
 	dst = append(dst, `,"sancionados":`...)
 	dst = strconv.AppendBool(dst, c.Sanciones)
@@ -51,6 +63,7 @@ func (c Company) AppendEntrada(dst []byte) []byte {
 
 func parseCompany(entrada []byte) (Question, error) {
 	var in struct {
+		EnFecha   *string `json:"en_fecha"`
 		RFC       *string `json:"rfc"`
 		Sanciones *bool   `json:"sancionados"`
 	}
@@ -66,7 +79,29 @@ func parseCompany(entrada []byte) (Question, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Company{RFC: rfc, Sanciones: *in.Sanciones}, nil
+	c := Company{RFC: rfc, Sanciones: *in.Sanciones}
+	if in.EnFecha != nil {
+		if c.Past, err = ParseEnFecha(*in.EnFecha); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// EnFecha implements AsOf.
+func (c Company) EnFecha() civil.Date { return c.Past }
+
+// Sources implements AsOf.
+func (Company) Sources() []string { return []string{Sat69B.Source, Sat69BBis.Source} }
+
+// AppendServed implements AsOf.
+func (c Company) AppendServed(dst []byte, s *Served) ([]byte, error) {
+	for _, l := range [...]*listing{lista69B, lista69BBis} {
+		if l.schema.Source == s.Entry.Source {
+			return l.appendServed(dst, s, c.RFC.String())
+		}
+	}
+	return dst, fmt.Errorf("query: %s no consulta %s", motorCompany, s.Entry.Source)
 }
 
 // Chargeable implements Question.
@@ -75,16 +110,23 @@ func (Company) Chargeable(ed *snapshots.Edition) bool { return ed.Source(Sat69B.
 // AppendResultado implements Question. The answer is charged iff the 69-B list
 // was consulted. A clean RFC costs one probe of the edition table and no
 // allocation beyond dst.
-func (c Company) AppendResultado(dst []byte, _ civil.Date, ed *snapshots.Edition) ([]byte, Outcome, error) {
+func (c Company) AppendResultado(dst []byte, fecha civil.Date, ed *snapshots.Edition) ([]byte, Outcome, error) {
 	mentions := ed.Mentions(c.RFC.Key())
-	out := Outcome{Code: noDisponible}
-	list := ed.Source(Sat69B.Source)
+	out := Outcome{Code: noDisponible, EnFecha: c.Past}
+	list, bis := ed.Source(Sat69B.Source), ed.Source(Sat69BBis.Source)
 	if list != nil {
-		out = Outcome{Code: "COMPANY_OK", Charged: true, Consulted: 1 << list.Bit()}
+		out.Code, out.Charged, out.Consulted = "COMPANY_OK", true, 1<<list.Bit()
+	}
+	if bis != nil {
+		out.Consulted |= 1 << bis.Bit()
 	}
 
-	dst = append(dst, `{"advertencia":"`+advertenciaCompany+`","contratacion_publica":`+contratacionNoCargada+
-		`,"proveedores_sancionados":`...)
+	dst = append(dst, `{"advertencia":"`+advertenciaCompany+`","contratacion_publica":`+contratacionNoCargada...)
+	if !c.Past.IsZero() {
+		dst = append(dst, `,"en_fecha":`...)
+		dst = appendDay(dst, c.Past)
+	}
+	dst = append(dst, `,"proveedores_sancionados":`...)
 	if c.Sanciones {
 		dst = append(dst, sancionadosNoDisponible...)
 	} else {
@@ -95,13 +137,15 @@ func (c Company) AppendResultado(dst []byte, _ civil.Date, ed *snapshots.Edition
 	dst = append(dst, `","rfc":`...)
 	dst = canon.AppendString(dst, c.RFC.String())
 	dst = append(dst, `,"sat_69b":`...)
-	var err error
-	if list == nil {
-		dst = append(dst, lista69BNoCargada...)
-	} else if dst, err = append69B(dst, list, mentions&(1<<list.Bit()) != 0, c.RFC.String()); err != nil {
+	dst, err := c.appendList(dst, lista69B, list, mentions, fecha)
+	if err != nil {
 		return dst, out, err
 	}
-	dst = append(dst, `,"sat_69b_bis":`+lista69BNoCargada+`,"sat_art69":`+art69NoCargado+`,"tipo_persona":"`...)
+	dst = append(dst, `,"sat_69b_bis":`...)
+	if dst, err = c.appendList(dst, lista69BBis, bis, mentions, fecha); err != nil {
+		return dst, out, err
+	}
+	dst = append(dst, `,"sat_art69":`+art69NoCargado+`,"tipo_persona":"`...)
 	if c.RFC.Moral() {
 		dst = append(dst, `moral"}`...)
 	} else {
@@ -110,4 +154,10 @@ func (c Company) AppendResultado(dst []byte, _ civil.Date, ed *snapshots.Edition
 	return dst, out, nil
 }
 
-func appendInt(dst []byte, n int) []byte { return strconv.AppendInt(dst, int64(n), 10) }
+// appendList appends the block of a list; list is nil when it is not loaded.
+func (c Company) appendList(dst []byte, l *listing, list *snapshots.Source, mentions uint64, fecha civil.Date) ([]byte, error) {
+	if list == nil {
+		return append(dst, listaNoCargada...), nil
+	}
+	return l.append(dst, list, mentions&(1<<list.Bit()) != 0, c.RFC.String(), fecha, c.Past)
+}

@@ -36,58 +36,99 @@ func row(rfc, oficio, name, situacion string, cells ...cell) snapshots.Row {
 	return snapshots.Row{ID: []string{rfc, oficio}, Raw: raw, Norm: norm}
 }
 
+// bisRow is row in the layout of query.Sat69BBis.
+func bisRow(rfc, situacion string, cells ...cell) snapshots.Row {
+	norm := make([]string, len(query.Sat69BBis.Columns))
+	norm[0], norm[1], norm[2], norm[3], norm[4] = "1", rfc, "BIS", situacion, "900-04-2024-80"
+	for _, c := range cells {
+		norm[c.column] = c.value
+	}
+	return snapshots.Row{ID: []string{rfc, norm[4]}, Raw: norm, Norm: norm}
+}
+
 func suppressed(digest string) snapshots.Row {
 	r := row("XXXXXXXXXXXX", "500-05-2018-1", "Información suprimida", "Definitivo")
 	r.ID, r.Suppressed = []string{"XXXXXXXXXXXX", digest}, true
 	return r
 }
 
-// publish makes one edition after another, a month apart, and opens the last.
-func publish(t *testing.T, versions ...[]snapshots.Row) *snapshots.Edition {
+// fixture is a catalogue that takes one version after another.
+type fixture struct {
+	t testing.TB
+	c *snapshots.Catalogue
+	n int // versions so far
+}
+
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	c, err := snapshots.OpenCatalogue(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	unlock, err := c.Lock()
+	return &fixture{t: t, c: c}
+}
+
+// add publishes a version under a corte.
+func (f *fixture) add(schema snapshots.Schema, corte civil.Date, rows ...snapshots.Row) snapshots.EditionManifest {
+	f.t.Helper()
+	unlock, err := f.c.Lock()
 	if err != nil {
-		t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	defer unlock()
-	var manifest snapshots.EditionManifest
-	for i, rows := range versions {
-		s, err := c.Stage(query.Sat69B.Source)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Write([]byte{'v', byte('0' + i)}); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Seal(); err != nil {
-			t.Fatal(err)
-		}
-		s.Begin(query.Sat69B)
-		for _, r := range rows {
-			if err := s.Add(r); err != nil {
-				t.Fatal(err)
-			}
-		}
-		corte := civil.Date{Year: 2026, Month: time.Month(1 + i), Day: 28}
-		now := time.Date(2026, time.Month(2+i), 15, 12, 0, 0, 0, time.UTC)
-		v, err := s.Accept(snapshots.Origin{URL: "https://ejemplo.test/lista.csv", Corte: corte, Downloaded: now})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if manifest, err = c.Publish(v, now); err != nil {
-			t.Fatal(err)
-		}
-	}
-	ed, err := c.OpenEdition(manifest)
+	s, err := f.c.Stage(schema.Source)
 	if err != nil {
-		t.Fatal(err)
+		f.t.Fatal(err)
 	}
-	t.Cleanup(ed.Release)
+	if _, err := s.Write([]byte{'v', byte('0' + f.n)}); err != nil {
+		f.t.Fatal(err)
+	}
+	f.n++
+	if err := s.Seal(); err != nil {
+		f.t.Fatal(err)
+	}
+	s.Begin(schema)
+	for _, r := range rows {
+		if err := s.Add(r); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+	now := time.Date(corte.Year, corte.Month+1, 15, 12, 0, 0, 0, time.UTC)
+	v, err := s.Accept(snapshots.Origin{URL: "https://ejemplo.test/lista.csv", Corte: corte, Downloaded: now})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	m, err := f.c.Publish(v, now)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return m
+}
+
+// open opens the newest edition.
+func (f *fixture) open() *snapshots.Edition {
+	f.t.Helper()
+	m, err := f.c.LatestEdition()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	ed, err := f.c.OpenEdition(m)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(ed.Release)
 	return ed
+}
+
+// publish makes one edition of the 69-B list after another, a month apart, and
+// opens the last.
+func publish(t testing.TB, versions ...[]snapshots.Row) *snapshots.Edition {
+	t.Helper()
+	f := newFixture(t)
+	for i, rows := range versions {
+		f.add(query.Sat69B, civil.Date{Year: 2026, Month: time.Month(1 + i), Day: 28}, rows...)
+	}
+	return f.open()
 }
 
 // answer is what the tests read of a resultado.
@@ -101,15 +142,41 @@ type answer struct {
 		Contratos *int
 	} `json:"contratacion_publica"`
 	Art69 struct{ Estado string } `json:"sat_art69"`
-	List  struct {
+	List  block                   `json:"sat_69b"`
+	Bis   block                   `json:"sat_69b_bis"`
+	Past  string                  `json:"en_fecha"`
+}
+
+type block struct {
+	Estado      string
+	Fuente      map[string]any
+	Situaciones []situation
+	Eventos     []event `json:"historial_eventos"`
+	Past        *past   `json:"en_fecha"`
+}
+
+type situation struct {
+	Situacion, Nombre, Anotacion string
+	Detalle                      map[string]string
+}
+
+type past struct {
+	Version struct {
 		Estado      string
 		Fuente      map[string]any
-		Situaciones []struct {
-			Situacion, Nombre, Anotacion string
-			Detalle                      map[string]string
-		}
-		Eventos []event `json:"historial_eventos"`
-	} `json:"sat_69b"`
+		First       string `json:"primera_version"`
+		Situaciones []situation
+	} `json:"version_en_fecha"`
+	Effective struct {
+		Estado      string
+		Fuente      map[string]any
+		Situaciones []effect
+	} `json:"efectiva"`
+}
+
+type effect struct {
+	Situacion, Fecha, Origen, Motivo, Nombre, Oficio string
+	Now                                              string `json:"situacion_en_la_version"`
 }
 
 type event struct {
@@ -120,7 +187,7 @@ type event struct {
 
 var day = civil.Date{Year: 2026, Month: 11, Day: 20}
 
-func askRaw(t *testing.T, ed *snapshots.Edition, rfc string) ([]byte, query.Outcome) {
+func askRaw(t testing.TB, ed *snapshots.Edition, rfc string) ([]byte, query.Outcome) {
 	t.Helper()
 	parsed, err := checks.ParseRFC(rfc)
 	if err != nil {
@@ -131,7 +198,7 @@ func askRaw(t *testing.T, ed *snapshots.Edition, rfc string) ([]byte, query.Outc
 
 // answerTo returns the registro and checks what holds for every answer: canonical
 // bytes, the same when computed again from what the registro itself says.
-func answerTo(t *testing.T, q query.Company, ed *snapshots.Edition) ([]byte, query.Outcome) {
+func answerTo(t testing.TB, q query.Company, ed *snapshots.Edition) ([]byte, query.Outcome) {
 	t.Helper()
 	registro, outcome, err := query.AppendRegistro(nil, q, day, ed)
 	if err != nil {
@@ -151,9 +218,14 @@ func answerTo(t *testing.T, q query.Company, ed *snapshots.Edition) ([]byte, que
 	return registro, outcome
 }
 
-func ask(t *testing.T, ed *snapshots.Edition, rfc string) (a answer, outcome query.Outcome) {
+func ask(t testing.TB, ed *snapshots.Edition, rfc string) (a answer, outcome query.Outcome) {
 	t.Helper()
 	registro, outcome := askRaw(t, ed, rfc)
+	return read(t, registro), outcome
+}
+
+func read(t testing.TB, registro []byte) (a answer) {
+	t.Helper()
 	parts, ok := query.Split(registro)
 	if !ok {
 		t.Fatalf("sin resultado: %s", registro)
@@ -161,7 +233,7 @@ func ask(t *testing.T, ed *snapshots.Edition, rfc string) (a answer, outcome que
 	if err := json.Unmarshal(parts.Resultado, &a); err != nil {
 		t.Fatal(err)
 	}
-	return a, outcome
+	return a
 }
 
 func TestCleanRFC(t *testing.T) {
@@ -449,6 +521,9 @@ func TestGoldenAnswers(t *testing.T) {
 		[]snapshots.Row{alfa("ALFA SA DE CV // ANTES ALFA", "Definitivo", definitivo...), named, suppressed("d1"), gone},
 		[]snapshots.Row{alfa("ALFA SA DE CV // ANTES ALFA", "Definitivo", definitivo...), again, named, suppressed("d1"), person},
 	)
+	losses := newFixture(t)
+	losses.add(query.Sat69BBis, civil.Date{Year: 2025, Month: 6, Day: 13}, bisRow("AAA010101AA1", "Definitivo", cell{5, "2024-01-25"}, cell{7, "2024-02-20"}))
+	losses.add(query.Sat69BBis, civil.Date{Year: 2026, Month: 3, Day: 12}, bisRow("AAA010101AA1", "Sentencia Favorable", cell{5, "2024-01-25"}, cell{9, "2026-02-02"}))
 	sum := sha256.New()
 	var corpus []byte
 	add := func(registro []byte, _ query.Outcome) {
@@ -466,20 +541,26 @@ func TestGoldenAnswers(t *testing.T) {
 		add(answerTo(t, query.Company{RFC: parsed, Sanciones: true}, ed))
 		add(answerTo(t, query.Company{RFC: parsed}, ed))
 		add(answerTo(t, query.Company{RFC: parsed, Sanciones: true}, nothing(t)))
+		add(answerTo(t, query.Company{RFC: parsed}, losses.open()))
+		for _, d := range []civil.Date{{Year: 2017, Month: 6, Day: 1}, {Year: 2019, Month: 1, Day: 1}, {Year: 2026, Month: 2, Day: 28}, day} {
+			add(answerTo(t, query.Company{RFC: parsed, Past: d}, ed))
+			add(answerTo(t, query.Company{RFC: parsed, Past: d}, losses.open()))
+		}
 	}
 	for _, word := range []string{
 		`"INICIAL"`, `"ADDED"`, `"UPDATED"`, `"REMOVED"`, `"motivo":"SUPRIMIDO_POSIBLE"`, `"anotacion":`, `"columnas":`, `"oficio":`,
 		`"situacion_anterior":`, `"PUBLICACION_SAT"`, `"PUBLICACION_DOF"`, `"proveedores_sancionados":null`, `"SOURCE_NOT_LOADED"`,
-		`"SOURCE_UNAVAILABLE"`, `"fisica"`, `"situacion":"Situación nueva"`,
+		`"SOURCE_UNAVAILABLE"`, `"fisica"`, `"situacion":"Situación nueva"`, `"desactualizada":true`, `"desactualizada":false`,
+		`"SIN_VERSION_EN_LA_FECHA"`, `"CON_SITUACION"`, `"SIN_SITUACION"`, `"INDETERMINADA"`, `"SIN_FECHAS_LEGIBLES"`,
 	} {
 		if !bytes.Contains(corpus, []byte(word)) {
 			t.Errorf("el corpus no contiene %s", word)
 		}
 	}
 	got := hex.EncodeToString(sum.Sum(nil)) + "\n"
-	golden := filepath.Join("testdata", "company_1.sha256")
+	golden := filepath.Join("testdata", "company_2.sha256")
 	want, err := os.ReadFile(golden)
 	if err != nil || got != string(want) {
-		t.Fatalf("las respuestas de COMPANY/1 cambiaron (%v): %s", err, got)
+		t.Fatalf("las respuestas de COMPANY/2 cambiaron (%v): %s", err, got)
 	}
 }

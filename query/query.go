@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"cotejo/canon"
 	"cotejo/civil"
@@ -27,7 +28,8 @@ type Question interface {
 	// Chargeable tells, without asking, whether an answer from ed can be one that
 	// is paid for. An Outcome is Charged only if it is true.
 	Chargeable(ed *snapshots.Edition) bool
-	// AppendResultado appends the result in canonical JSON.
+	// AppendResultado appends the result in canonical JSON. fecha is the civil day
+	// asked about; an AsOf is asked about its own.
 	AppendResultado(dst []byte, fecha civil.Date, ed *snapshots.Edition) ([]byte, Outcome, error)
 }
 
@@ -36,6 +38,9 @@ type Outcome struct {
 	Code      string // result_code
 	Charged   bool   // whether it is an answer that is paid for
 	Consulted uint64 // sources that were asked: bit i is ed.Manifest().Sources[i]
+	// EnFecha, when it is a date, says that each of those was also asked for its
+	// version of that day (Source.VersionAt), where it has one.
+	EnFecha civil.Date
 }
 
 // Source states, as the API names them.
@@ -56,8 +61,11 @@ var engines = map[string]func(entrada []byte) (Question, error){
 }
 
 // AppendRegistro appends the answer to q from ed, asked about the civil day
-// fecha.
+// fecha unless q names an earlier one.
 func AppendRegistro(dst []byte, q Question, fecha civil.Date, ed *snapshots.Edition) ([]byte, Outcome, error) {
+	if past, ok := q.(AsOf); ok && !past.EnFecha().IsZero() {
+		fecha = past.EnFecha()
+	}
 	dst = append(dst, `{"edicion_sha256":"`...)
 	dst = append(dst, ed.Manifest().SHA256...)
 	dst = append(dst, `","entrada":`...)
@@ -88,9 +96,9 @@ func ReadHeader(registro []byte) (Header, error) {
 	return h, nil
 }
 
-// Recompute answers again what a registro answered, from the edition that its
-// header names. It returns ErrMotor when this binary lacks the engine.
-func Recompute(h Header, ed *snapshots.Edition) ([]byte, error) {
+// Question reads what was asked. It returns ErrMotor when this binary lacks the
+// engine.
+func (h *Header) Question() (Question, error) {
 	parse, ok := engines[h.Motor]
 	if !ok {
 		return nil, fmt.Errorf("%w: %s", ErrMotor, h.Motor)
@@ -98,6 +106,19 @@ func Recompute(h Header, ed *snapshots.Edition) ([]byte, error) {
 	q, err := parse(h.Entrada)
 	if err != nil {
 		return nil, fmt.Errorf("entrada de %s: %w", h.Motor, err)
+	}
+	if past, ok := q.(AsOf); ok && !past.EnFecha().IsZero() && past.EnFecha() != h.Fecha {
+		return nil, fmt.Errorf("entrada de %s: en_fecha es %s y fecha es %s", h.Motor, past.EnFecha(), h.Fecha)
+	}
+	return q, nil
+}
+
+// Recompute answers again what a registro answered, from the edition that its
+// header names. It returns ErrMotor when this binary lacks the engine.
+func Recompute(h Header, ed *snapshots.Edition) ([]byte, error) {
+	q, err := h.Question()
+	if err != nil {
+		return nil, err
 	}
 	registro, _, err := AppendRegistro(nil, q, h.Fecha, ed)
 	return registro, err
@@ -168,25 +189,54 @@ func Split(registro []byte) (p Parts, ok bool) {
 	return p, false
 }
 
-// appendFuente appends the provenance of a source as the registro states it.
+// appendFuente appends the provenance of a version as the registro states it,
+// and how old it was on the day asked about: desactualizada says that the
+// authority's rhythm lets expect a newer one. What the version says stays true
+// of it.
 // What only this installation knows (version id, where the file was got from
 // and when, moment of activation) belongs to the acta: edicion_sha256 does not
 // cover it, and a registro must be the same on every machine.
-func appendFuente(dst []byte, s *snapshots.Source) []byte {
-	v := s.Version()
+func appendFuente(dst []byte, schema *snapshots.Schema, v *snapshots.ChainVersion, fecha civil.Date) []byte {
+	age := v.OrderDate.Days(fecha)
+	dst = append(dst, `{"antiguedad_dias":`...)
+	dst = appendInt(dst, age)
+	dst = append(dst, `,"corte":`...)
+	dst = appendDay(dst, v.Corte)
+	dst = append(dst, `,"desactualizada":`...)
+	dst = strconv.AppendBool(dst, age > schema.MaxAge)
+	dst = append(dst, ',')
+	return appendVersion(dst, schema.Source, v)
+}
+
+// appendFuenteEnFecha is appendFuente in an answer about an earlier day, where a
+// version is in force or not, and never old.
+func appendFuenteEnFecha(dst []byte, source string, v *snapshots.ChainVersion) []byte {
 	dst = append(dst, `{"corte":`...)
-	if v.Corte.IsZero() {
-		dst = append(dst, "null"...)
-	} else {
-		dst = append(dst, '"')
-		dst = v.Corte.AppendTo(dst)
-		dst = append(dst, '"')
-	}
-	dst = append(dst, `,"id":`...)
-	dst = canon.AppendString(dst, v.Source)
+	dst = appendDay(dst, v.Corte)
+	dst = append(dst, `,"fecha_de_orden":`...)
+	dst = appendDay(dst, v.OrderDate)
+	dst = append(dst, ',')
+	return appendVersion(dst, source, v)
+}
+
+func appendVersion(dst []byte, source string, v *snapshots.ChainVersion) []byte {
+	dst = append(dst, `"id":`...)
+	dst = canon.AppendString(dst, source)
 	dst = append(dst, `,"registros_en_version":`...)
 	dst = appendInt(dst, v.Rows)
 	dst = append(dst, `,"sha256":"`...)
 	dst = append(dst, v.SHA256...)
 	return append(dst, `"}`...)
 }
+
+// appendDay appends a day, null when it is no date.
+func appendDay(dst []byte, d civil.Date) []byte {
+	if d.IsZero() {
+		return append(dst, "null"...)
+	}
+	dst = append(dst, '"')
+	dst = d.AppendTo(dst)
+	return append(dst, '"')
+}
+
+func appendInt(dst []byte, n int) []byte { return strconv.AppendInt(dst, int64(n), 10) }

@@ -11,6 +11,8 @@ import "cotejo/snapshots"
 var Sat69B = snapshots.Schema{
 	Source: "sat_69b",
 	Reader: 1,
+	// Month-end cuts, published two to four weeks later.
+	MaxAge: 45,
 	Columns: []snapshots.Column{
 		{Name: "No"}, // a running number that shifts with every version
 		{Name: "RFC", Tracked: true},
@@ -34,6 +36,14 @@ var Sat69B = snapshots.Schema{
 		{Name: "Publicación DOF sentencia favorable", Tracked: true},
 	},
 }
+
+// lista69B is that list with the stages of its procedure.
+var lista69B = newListing(Sat69B, col69bNombre, col69bSituacion, []stage{
+	{"Presunto", col69bPresuncionOficioSAT, col69bPresuncionOficioDOF},
+	{"Desvirtuado", col69bDesvirtuadoOficioSAT, col69bDesvirtuadoOficioDOF},
+	{"Definitivo", col69bDefinitivoOficioSAT, col69bDefinitivoOficioDOF},
+	{"Sentencia Favorable", col69bSentenciaOficioSAT, col69bSentenciaOficioDOF},
+})
 
 // Columns of Sat69B by position.
 const (

@@ -9,6 +9,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"cotejo/checks"
+	"cotejo/civil"
 	"cotejo/operation"
 	"cotejo/query"
 )
@@ -29,9 +30,13 @@ func Operations() []operation.Operation {
 			"Cuesta 12.00 pesos con paquete y 14.00 individual, IVA incluido. Se cobra solo si result_code es COMPANY_OK, es decir, " +
 			"si se consultó el listado 69-B; SOURCE_UNAVAILABLE, un RFC mal formado y las llaves de prueba no se cobran.\n\n" +
 			"Lo que el resultado no dice: no es una calificación crediticia, fiscal ni de riesgo; que un RFC no aparezca no es una aprobación, " +
-			"y un bloque con SOURCE_NOT_LOADED o SOURCE_UNAVAILABLE no se pudo consultar y no equivale a «no aparece».",
+			"y un bloque con SOURCE_NOT_LOADED o SOURCE_UNAVAILABLE no se pudo consultar y no equivale a «no aparece».\n\n" +
+			"Con ?en_fecha=AAAA-MM-DD dice además, de los listados 69-B y 69-B Bis, qué se puede afirmar de ese día, en tres partes que no son lo mismo: " +
+			"version_en_fecha (qué publicaba la autoridad), efectiva (qué situación estaba vigente según las fechas oficiales de los renglones de hoy) y " +
+			"conocida (desde qué versión respondía este servicio). Cuesta lo mismo.",
 		Service: "COMPANY",
 		Prefix:  "COM",
+		Charged: []string{"COMPANY_OK"},
 		Auth:    operation.Keyed,
 		Params: []operation.Param{
 			{
@@ -44,18 +49,45 @@ func Operations() []operation.Operation {
 				Description: "false deja fuera el directorio de proveedores sancionados: el bloque proveedores_sancionados es null.",
 				Schema:      &jsonschema.Schema{Type: "boolean"},
 			},
+			{
+				Name: enFecha, In: operation.InQuery, Parse: parseEnFecha,
+				Description: "Día pasado, AAAA-MM-DD (Ciudad de México), del 1900-01-01 a hoy. Los bloques sat_69b y sat_69b_bis llevan entonces en_fecha, y la respuesta, conocida.",
+				Schema:      &jsonschema.Schema{Type: "string", Format: "date"},
+			},
 		},
 		Output: answer(),
 		Examples: []operation.Example{
 			example("definitivo", "RFC en el listado 69-B, situación Definitivo", "/v1/empresa/EFO010101AA1"),
 			example("sin_coincidencia", "RFC que no aparece en la versión consultada", "/v1/empresa/LIM010101AA1?sancionados=false"),
+			example("en_fecha", "Qué se puede afirmar de un día pasado", "/v1/empresa/SEN010101AA1?en_fecha=2018-12-31"),
 		},
-		Ask: func(in operation.Input) (query.Question, error) {
-			rfc, _ := operation.Get[checks.RFC](in, "rfc")
-			sanctions, _ := operation.Get[bool](in, "sancionados")
-			return query.Company{RFC: rfc, Sanciones: sanctions}, nil
-		},
+		Ask: ask,
 	}}
+}
+
+const enFecha = "en_fecha"
+
+func ask(in operation.Input) (query.Question, error) {
+	rfc, _ := operation.Get[checks.RFC](in, "rfc")
+	sanctions, _ := operation.Get[bool](in, "sancionados")
+	past, _ := operation.Get[civil.Date](in, enFecha)
+	if today := in.Today(); today.Before(past) {
+		return nil, &operation.InvalidError{Items: []operation.Item{{
+			Loc: []any{string(operation.InQuery), enFecha}, Type: "less_than_equal", Input: past.String(),
+			Msg: "«" + enFecha + "» no puede ser posterior a hoy, " + today.String() + " (Ciudad de México); envíe un día pasado o quite el parámetro",
+			Ctx: map[string]any{"le": today.String()},
+		}}}
+	}
+	return query.Company{RFC: rfc, Sanciones: sanctions, Past: past}, nil
+}
+
+func parseEnFecha(text string) (any, error) {
+	d, err := query.ParseEnFecha(text)
+	if err != nil {
+		return nil, &checks.Problem{Type: "date_parsing",
+			Rule: "«" + enFecha + "» debe ser un día que exista, AAAA-MM-DD, desde 1900-01-01"}
+	}
+	return d, nil
 }
 
 // parseRFC refuses generic RFCs too: they stand for the public at large and for

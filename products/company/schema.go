@@ -1,9 +1,12 @@
 package company
 
 import (
+	"strconv"
+
 	"github.com/google/jsonschema-go/jsonschema"
 
 	op "cotejo/operation"
+	"cotejo/query"
 )
 
 // States of a source inside an answer.
@@ -12,6 +15,7 @@ const (
 	noMatch     = "SIN_COINCIDENCIA_EN_LA_VERSION_CONSULTADA"
 	notLoaded   = "SOURCE_NOT_LOADED"
 	unavailable = "SOURCE_UNAVAILABLE"
+	noVersion   = "SIN_VERSION_EN_LA_FECHA"
 )
 
 func sourceState() *jsonschema.Schema {
@@ -26,6 +30,7 @@ func answer() *jsonschema.Schema {
 		op.F("service", op.OneOf("", "COMPANY")),
 		op.F("advertencia", op.Text("Lo que este resultado no es.")),
 		op.F("contratacion_publica", procurement()),
+		op.Maybe("en_fecha", op.Day("Día pasado por el que se preguntó. Solo con ?en_fecha=.")),
 		op.F("proveedores_sancionados", op.OrNull(op.Object(
 			op.F("estado", op.OneOf("", unavailable)),
 		))),
@@ -36,9 +41,10 @@ func answer() *jsonschema.Schema {
 		op.F("sat_69b_bis", list69B("Listado del artículo 69-B Bis del Código Fiscal de la Federación.")),
 		op.F("sat_art69", art69()),
 		op.F("tipo_persona", op.OneOf("", "moral", "fisica")),
+		op.Maybe("conocida", served()),
 		op.F("consultado", op.Moment("Momento de la respuesta.")),
 		op.F("engine_version", op.Text("Versión de la API.")),
-		op.F("motor", op.Form(`^COMPANY/[0-9]+$`, "Motor que respondió. Con él, edicion_sha256, rfc, sancionados y el día civil de consultado se vuelve a calcular el registro.")),
+		op.F("motor", op.Form(`^COMPANY/[0-9]+$`, "Motor que respondió. Con él, edicion_sha256, rfc, sancionados y el día (en_fecha o, sin ella, el día civil de consultado) se vuelve a calcular el registro.")),
 		op.F("edicion_sha256", op.Form(`^[0-9a-f]{64}$`, "Conjunto de versiones desde el que se respondió.")),
 		op.F("registro_sha256", op.SHA256("Hash del registro canónico que se guardó.")),
 		op.Maybe("sandbox", op.Always(true)),
@@ -46,13 +52,6 @@ func answer() *jsonschema.Schema {
 }
 
 func list69B(description string) *jsonschema.Schema {
-	situation := op.Object(
-		op.Maybe("anotacion", op.Text("Nota que la autoridad escribió junto al nombre.")),
-		op.F("detalle", op.MapOf(op.Text(""), "Columnas del listado oficial, como se publicaron.")),
-		op.F("nombre", op.Text("")),
-		op.F("situacion", op.Known("Como la publicó la autoridad. Hasta hoy son cuatro; una nueva se entrega tal cual.",
-			"Definitivo", "Presunto", "Desvirtuado", "Sentencia Favorable")),
-	)
 	event := op.Object(
 		op.Maybe("columnas", op.List(op.Text(""), "UPDATED: columnas que cambiaron.")),
 		op.F("evento", op.OneOf("ADDED, UPDATED, REMOVED e INICIAL comparan versiones sucesivas; INICIAL ya estaba en la primera versión que se conserva. "+
@@ -66,26 +65,121 @@ func list69B(description string) *jsonschema.Schema {
 		op.Maybe("situacion_anterior", op.Text("UPDATED: situación antes del evento.")),
 	)
 	s := op.Object(
+		op.Maybe("en_fecha", inPast()),
 		op.F("estado", sourceState()),
 		op.F("fuente", op.OrNull(source())),
 		op.F("historial_eventos", op.List(event, "En orden de fecha.")),
-		op.F("situaciones", op.List(situation, "Un elemento por procedimiento; el más reciente primero.")),
+		op.F("situaciones", situations("Un elemento por procedimiento; el más reciente primero.")),
 	)
 	s.Description = description
 	return s
 }
 
+func situations(description string) *jsonschema.Schema {
+	return op.List(op.Object(
+		op.Maybe("anotacion", op.Text("Nota que la autoridad escribió junto al nombre.")),
+		op.F("detalle", op.MapOf(op.Text(""), "Columnas del listado oficial, como se publicaron.")),
+		op.F("nombre", op.Text("")),
+		op.F("situacion", situation()),
+	), description)
+}
+
+func situation() *jsonschema.Schema {
+	return op.Known("Como la publicó la autoridad. Hasta hoy son cuatro; una nueva se entrega tal cual.",
+		"Definitivo", "Presunto", "Desvirtuado", "Sentencia Favorable")
+}
+
+// inPast is what a list says of the day of ?en_fecha=. That a version of that
+// day exists is never supposed.
+func inPast() *jsonschema.Schema {
+	version := op.Object(
+		op.F("estado", op.OneOf("SIN_VERSION_EN_LA_FECHA: el día es anterior a la primera versión que se conserva; no equivale a «no aparece».", match, noMatch, noVersion)),
+		op.F("fuente", op.OrNull(source())),
+		op.F("primera_version", op.Day("Fecha de la primera versión que se conserva.")),
+		op.F("situaciones", situations("Como las publicó esa versión.")),
+	)
+	version.Description = "Qué dice la versión más reciente con fecha_de_orden hasta ese día: lo que la autoridad publicaba. " +
+		"No dice qué estaba vigente: los listados se publican semanas después de su corte."
+	effect := op.Object(
+		op.F("fecha", op.OrNull(op.Day("Día oficial en que se apoya: publicación en la página del SAT o, si el renglón solo da esa, en el DOF."))),
+		op.Maybe("motivo", op.OneOf("Por qué situacion es null. SIN_FECHAS_LEGIBLES: el renglón no da ninguna. ETAPA_SIN_FECHA: una etapa que pudo haber empezado para ese día no tiene fecha. "+
+			"FECHAS_CONTRA_LA_SITUACION: la última etapa por fecha no es la situación publicada, como cuando una sentencia se revocó.",
+			"SIN_FECHAS_LEGIBLES", "ETAPA_SIN_FECHA", "FECHAS_CONTRA_LA_SITUACION")),
+		op.F("nombre", op.Text("")),
+		op.Maybe("oficio", op.Text("Número y fecha del oficio de esa etapa.")),
+		op.F("origen", op.OrNull(op.OneOf("", "PUBLICACION_SAT", "PUBLICACION_DOF"))),
+		op.F("situacion", op.OrNull(situation())),
+		op.F("situacion_en_la_version", op.Text("La que publica hoy el renglón.")),
+	)
+	effective := op.Object(
+		op.F("estado", op.OneOf("CON_SITUACION: al menos un procedimiento estaba en una etapa ese día. SIN_SITUACION: ninguno de los renglones había empezado, o no hay renglones. "+
+			"INDETERMINADA: hay renglones y sus fechas no permiten decirlo.", "CON_SITUACION", "SIN_SITUACION", "INDETERMINADA")),
+		op.F("fuente", source()),
+		op.F("situaciones", op.List(effect, "Un elemento por procedimiento que había empezado; el cambio más reciente primero, y al final los que no se pueden decir.")),
+	)
+	effective.Description = "Qué situación estaba vigente ese día según las fechas oficiales de los renglones de la versión más reciente: cada etapa desde su publicación hasta la siguiente. " +
+		"Las fechas no muestran un retroceso que no dejó fecha (una sentencia favorable que se revocó y se quitó del renglón), ni a quien ya no está en el listado: " +
+		"para eso está version_en_fecha."
+	s := op.Object(
+		op.F("efectiva", effective),
+		op.F("version_en_fecha", version),
+	)
+	s.Description = "Qué se puede afirmar del día de ?en_fecha=. Ausente sin ese parámetro o si la fuente no está cargada."
+	return s
+}
+
+// served is what the service answered from at the end of the day of ?en_fecha=.
+func served() *jsonschema.Schema {
+	one := func(list string) *jsonschema.Schema {
+		s := op.OrNull(op.Object(
+			op.F("edicion", op.Integer("Número de la edición en esta instalación.")),
+			op.F("edicion_sha256", op.SHA256("")),
+			op.F("estado", op.OneOf("", match, noMatch)),
+			op.F("fuente", op.Object(
+				op.F("corte", op.OrNull(op.Day("Fecha de corte dentro del archivo oficial."))),
+				op.F("descargada", op.Moment("")),
+				op.F("fecha_de_orden", op.Day(orderDate)),
+				op.F("id", op.Text("")),
+				op.F("obtenida_de", op.Text("")),
+				op.F("publicada_en_reset", op.Moment("")),
+				op.F("registros_en_version", op.Integer("")),
+				op.F("sha256", op.SHA256("")),
+				op.F("source_version_id", op.Integer("")),
+				op.F("ultima_modificacion_servidor", op.OrNull(op.Moment(""))),
+				op.F("url", op.Text("")),
+			)),
+			op.F("publicada", op.Moment("Cuándo se publicó esa edición.")),
+			op.F("situaciones", situations("Como las entregaba el servicio.")),
+		))
+		s.Description = list + " null: el servicio todavía no respondía desde esta fuente."
+		return s
+	}
+	s := op.Object(
+		op.F("sat_69b", one("Artículo 69-B.")),
+		op.F("sat_69b_bis", one("Artículo 69-B Bis.")),
+	)
+	s.Description = "Desde qué edición y versión respondía este servicio al final del día de ?en_fecha= (Ciudad de México), y qué decía de este RFC; si el día es hoy, en el momento de la respuesta. " +
+		"Depende de la instalación: está en el acta, fuera del registro y de registro_sha256. Solo con ?en_fecha=."
+	return s
+}
+
+const orderDate = "Día por el que se ordenan las versiones: el corte o, si el archivo no lo dice, el de publicación o descarga."
+
 // source is the provenance of one version.
 func source() *jsonschema.Schema {
 	return op.Object(
+		op.Maybe("antiguedad_dias", op.Signed("Días de la fecha de orden de la versión (corte o, si el archivo no lo dice, publicación o descarga) al día de la consulta. Ausente con ?en_fecha=.")),
 		op.F("corte", op.OrNull(op.Day("Fecha de corte dentro del archivo oficial."))),
+		op.Maybe("desactualizada", op.Flag("true si la versión es más antigua de lo que el ritmo de la autoridad deja esperar ("+strconv.Itoa(query.Sat69B.MaxAge)+" días en 69-B, "+strconv.Itoa(query.Sat69BBis.MaxAge)+" en 69-B Bis): hay o debería haber una más nueva. "+
+			"Lo que dice estado sigue siendo cierto de esta versión. Ausente con ?en_fecha=.")),
+		op.Maybe("fecha_de_orden", op.Day(orderDate+" Solo con ?en_fecha=.")),
 		op.F("id", op.Text("")),
 		op.F("registros_en_version", op.Integer("")),
 		op.F("sha256", op.SHA256("Del archivo oficial, como se recibió.")),
 		op.F("source_version_id", op.Integer("")),
 		op.F("url", op.Text("Dirección oficial.")),
 		op.F("obtenida_de", op.Text("De dónde se leyeron en realidad los bytes: una dirección o archivo:NOMBRE.")),
-		op.F("publicada_en_reset", op.Moment("Cuándo empezó a responderse desde esta versión.")),
+		op.F("publicada_en_reset", op.OrNull(op.Moment("Cuándo empezó a responderse desde esta versión; null en version_en_fecha si no es la versión más reciente (vea conocida)."))),
 		op.F("descargada", op.Moment("")),
 		op.F("ultima_modificacion_servidor", op.OrNull(op.Moment("Lo que dijo el servidor oficial; null si no lo dijo."))),
 	)

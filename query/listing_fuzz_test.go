@@ -36,7 +36,7 @@ func FuzzCells(f *testing.F) {
 		}
 		chain := make([]snapshots.ChainVersion, 4)
 		for i := range chain {
-			chain[i] = snapshots.ChainVersion{OrderDate: civil.Date{Year: 2026, Month: 1, Day: 1 + i}, Suppressed: i}
+			chain[i] = snapshots.ChainVersion{SHA256: "aa", OrderDate: civil.Date{Year: 2026, Month: 1, Day: 1 + i}, Suppressed: i}
 		}
 		past := snapshots.Past{ID: row.ID, Events: []snapshots.Event{
 			{Version: 1, Kind: snapshots.Removed, Before: row.Norm},
@@ -44,10 +44,14 @@ func FuzzCells(f *testing.F) {
 			{Version: 3, Kind: snapshots.Changed, Mask: changed, Before: before},
 		}}
 		rows := []snapshots.Row{row}
-		events := append(versionEvents69B(chain, past, rows), stageEvents69B(&row)...)
-		text := appendSituacion69B([]byte{'['}, &row)
+		events := append(lista69B.versionEvents(chain, past, rows), lista69B.stageEvents(&row)...)
+		text := lista69B.appendSituacion([]byte{'['}, &row)
 		for i := range events {
-			text = events[i].append(append(text, ','))
+			text = lista69B.appendEvent(append(text, ','), &events[i])
+		}
+		for _, d := range []string{"0001-01-01", "2018-05-18", "2019-06-01", "9999-12-31"} {
+			d, _ := civil.Parse(d)
+			text = lista69B.appendEfectiva(append(text, ','), rows, &chain[0], d)
 		}
 		text = append(text, ']')
 		if canonical, err := canon.Transform(text); err != nil || !bytes.Equal(canonical, text) {
@@ -56,6 +60,34 @@ func FuzzCells(f *testing.F) {
 		for _, e := range events {
 			if _, err := civil.Parse(e.fecha); err != nil {
 				t.Fatalf("fecha %q", e.fecha)
+			}
+		}
+	})
+}
+
+// FuzzEntrada reads inputs that a registro claims: what is accepted is written
+// again in the one canonical way, and is read as the same question.
+func FuzzEntrada(f *testing.F) {
+	f.Add([]byte(`{"rfc":"EFO010101AA1","sancionados":true}`))
+	f.Add([]byte(`{"en_fecha":"2021-06-01","rfc":"EFO010101AA1","sancionados":false}`))
+	f.Add([]byte(`{"en_fecha":"1899-12-31","rfc":"EFO010101AA1","sancionados":false}`))
+	f.Add([]byte(`{"en_fecha":"","rfc":"EFO010101AA1","sancionados":false}`))
+	f.Add([]byte(`{"en_fecha":null,"rfc":"efo 010101-aa1","sancionados":false,"sancionados":true}`))
+	f.Fuzz(func(t *testing.T, entrada []byte) {
+		q, err := parseCompany(entrada)
+		if err != nil {
+			return
+		}
+		again := q.AppendEntrada(nil)
+		if canonical, err := canon.Transform(again); err != nil || !bytes.Equal(canonical, again) {
+			t.Fatalf("%q: %s no es canónico (%v)", entrada, again, err)
+		}
+		if same, err := parseCompany(again); err != nil || same != q {
+			t.Fatalf("%q: %s: %+v, %v", entrada, again, same, err)
+		}
+		if d := q.(Company).Past; !d.IsZero() {
+			if _, err := ParseEnFecha(d.String()); err != nil {
+				t.Fatalf("%q: %v", entrada, err)
 			}
 		}
 	})
