@@ -10,8 +10,10 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -47,13 +49,16 @@ type fixture struct {
 	keys     map[string]string // live, test, poor (no money), other (another organization)
 	log      *logBuffer
 	server   *Server
+	disk     vfs.FS      // of the account data
+	full     atomic.Bool // the disk
 
-	mu  sync.Mutex
-	now time.Time
+	mu   sync.Mutex
+	now  time.Time      // under mu
+	jobs []platform.Job // under mu
 }
 
 func newFixture(t testing.TB) *fixture {
-	f := &fixture{t: t, now: noon, keys: map[string]string{}, log: &logBuffer{}}
+	f := &fixture{t: t, now: noon, keys: map[string]string{}, log: &logBuffer{}, disk: vfs.NewMem()}
 	dir := t.TempDir()
 	f.sources = must(snapshots.OpenCatalogue(filepath.Join(dir, "fuentes")))
 	tests := must(snapshots.OpenCatalogue(filepath.Join(dir, "pruebas")))
@@ -63,7 +68,7 @@ func newFixture(t testing.TB) *fixture {
 	f.live = must(snapshots.NewLive(f.sources))
 	testLive := must(snapshots.NewLive(tests))
 
-	pebble := must(store.OpenPebble("cuentas", store.PebbleOptions{FS: vfs.NewMem()}))
+	pebble := must(store.OpenPebble("cuentas", store.PebbleOptions{FS: f.disk}))
 	random := rand.NewChaCha8([32]byte{1}) // ids and keys are the same in every run
 	book := must(ledger.Open(pebble, ledger.Options{Random: random}))
 	f.accounts = accounts.New(book, bytes.Repeat([]byte{7}, 32), random, f.clock)
@@ -72,9 +77,9 @@ func newFixture(t testing.TB) *fixture {
 	f.organization("other", accounts.Live, 100_00)
 	f.organization("test", accounts.Test, 0)
 
-	f.pipeline = &operation.Pipeline{Live: f.live, Sandbox: testLive, Ledger: book, Accounts: f.accounts, Now: f.clock}
+	f.pipeline = &operation.Pipeline{Live: f.live, Sandbox: testLive, Ledger: book, Accounts: f.accounts, Now: f.clock, Full: f.full.Load}
 	f.table = must(operation.NewTable(company.Operations(), platform.Operations(platform.Config{
-		Catalogue: f.sources, Live: f.live, Pipeline: f.pipeline, Now: f.clock,
+		Catalogue: f.sources, Live: f.live, Pipeline: f.pipeline, Now: f.clock, Jobs: f.jobStates,
 	})))
 	server := must(New(Config{Table: f.table, Pipeline: f.pipeline, Log: slog.New(slog.NewJSONHandler(f.log, nil)), Access: f.log}))
 	f.server = server
@@ -117,10 +122,25 @@ func (f *fixture) loadStage(stage int) ingest.Result {
 	return f.load(content)
 }
 
+// loadStageBis does so with the list under article 69-B Bis.
+func (f *fixture) loadStageBis(stage int) ingest.Result {
+	f.t.Helper()
+	content, ok := mirror.File(stage, mirror.Listado69BBis)
+	if !ok {
+		f.t.Fatalf("the mirror has no stage %d", stage)
+	}
+	return f.loadAs("sat_69b_bis", "Listado_69_B_Bis_Completo.csv", content)
+}
+
 func (f *fixture) load(content []byte) ingest.Result {
 	f.t.Helper()
+	return f.loadAs("sat_69b", "Listado_completo_69-B.csv", content)
+}
+
+func (f *fixture) loadAs(source, name string, content []byte) ingest.Result {
+	f.t.Helper()
 	r := f.ingest(f.sources, ingest.Request{
-		Source: "sat_69b", Name: "Listado_completo_69-B.csv", Now: f.clock(),
+		Source: source, Name: name, Now: f.clock(),
 		Content: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil },
 	})
 	if _, err := f.live.Refresh(); err != nil {
@@ -148,6 +168,36 @@ func (f *fixture) advance(d time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.now = f.now.Add(d)
+}
+
+// runJob is a run that begins and ends now; the next one is in nine hours.
+func (f *fixture) runJob(said string) {
+	name, rest, _ := strings.Cut(said, " ")
+	status, detail, _ := strings.Cut(rest, " ")
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	j := platform.Job{Name: name}
+	at := slices.IndexFunc(f.jobs, func(j platform.Job) bool { return j.Name == name })
+	if at < 0 {
+		at, f.jobs = len(f.jobs), append(f.jobs, j)
+	}
+	j.Success = f.jobs[at].Success
+	j.Status, j.Detail, j.Last, j.Next = status, detail, f.now, f.now.Add(9*time.Hour)
+	switch status {
+	case "ok", "sin_cambio", "cuarentena":
+		j.Success = f.now
+	case "pendiente":
+		j.Last = time.Time{}
+	case "en_curso":
+		j.Next = time.Time{}
+	}
+	f.jobs[at] = j
+}
+
+func (f *fixture) jobStates() []platform.Job {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.jobs)
 }
 
 // answer is one HTTP answer.

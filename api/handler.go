@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
 
 	"cotejo/accounts"
@@ -55,22 +56,26 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, refusal error) {
 		e.fail(operation.ErrRoute)
 		return
 	}
-	op := at.ops[string(h.Method())]
-	if op == nil {
+	op, known := at.ops[string(h.Method())]
+	if !known {
 		ctx.Response.Header.Set("Allow", at.allow)
 		e.fail(operation.ErrMethod)
 		return
 	}
-	e.route = op.Path
+	e.route, e.metrics, e.inflight = op.Path, op.metrics, inflight[op.class]
+	e.inflight.Inc()
 
 	r := &e.request
-	r.Operation, r.Refusal = op, refusal
+	r.Operation, r.Refusal = op.Operation, refusal
 	r.Encoded, r.ContentType = len(h.ContentEncoding()) > 0, h.ContentType()
 	if op.Body != nil && refusal == nil {
 		r.Body = ctx.Request.Body()
 	}
 	if keys := h.PeekAll("X-Api-Key"); len(keys) == 1 {
 		r.Key = keys[0]
+	}
+	if op.Ask != nil {
+		r.IdempotencyKeys = h.PeekAll("Idempotency-Key") // valid until the next PeekAll
 	}
 	decodePath(r, raw)
 	decodeQuery(r, t.query)
@@ -111,8 +116,11 @@ type exchange struct {
 	started time.Time
 	id      []byte // X-Request-Id; in idRoom
 	route   string // template, never the path: parameters are not logged
-	who     accounts.Principal
-	request operation.Request
+	metrics *routeMetrics
+	// inflight is the gauge that counts this request, nil before a route is found.
+	inflight *metrics.Gauge
+	who      accounts.Principal
+	request  operation.Request
 
 	idRoom           [maxRequestID]byte
 	segments, params [maxDepth + 1][]byte
@@ -121,7 +129,8 @@ type exchange struct {
 
 func (s *Server) begin(ctx *fasthttp.RequestCtx) *exchange {
 	e := exchanges.Get().(*exchange)
-	e.Server, e.ctx, e.started, e.route = s, ctx, time.Now(), "-"
+	e.Server, e.ctx, e.started = s, ctx, time.Now()
+	e.route, e.metrics = otherRoutes, s.other
 	if id := ctx.Request.Header.Peek("X-Request-Id"); validRequestID(id) {
 		e.id = append(e.idRoom[:0], id...)
 	} else {
@@ -145,6 +154,8 @@ var (
 	valueNoStore       = []byte("no-store")
 	headerCost         = []byte("X-Costo")
 	headerBalance      = []byte("X-Saldo")
+	headerReplayed     = []byte("Idempotent-Replayed")
+	valueTrue          = []byte("true")
 )
 
 // validRequestID accepts a client's own id when it can be logged and searched
@@ -187,6 +198,9 @@ func (e *exchange) succeed(r *operation.Response) {
 	h.SetContentType("application/json")
 	if r.Private {
 		h.SetCanonical(headerCacheControl, valueNoStore)
+	}
+	if r.Replayed {
+		h.SetCanonical(headerReplayed, valueTrue)
 	}
 	if r.Charged {
 		b := operation.AppendPesos(e.line[:0], r.Cost)
@@ -242,8 +256,14 @@ func (e *exchange) warn(unknown []string) {
 	e.ctx.Response.Header.SetBytesV("X-Advertencias", b)
 }
 
-// end writes the access log. The exchange is not used afterwards.
+// end counts the answer and writes the access log. The exchange is not used
+// afterwards.
 func (e *exchange) end() {
+	if e.inflight != nil {
+		e.inflight.Dec()
+		e.inflight = nil
+	}
+	e.metrics.answered(e.ctx.Response.StatusCode(), time.Since(e.started))
 	e.access.add(e)
 	if cap(e.answer) > maxKept {
 		return

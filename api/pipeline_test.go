@@ -40,13 +40,17 @@ func (q question) AppendResultado(dst []byte, _ civil.Date, _ *snapshots.Edition
 }
 
 // asking is an operation that asks q.
-func asking(q question) *operation.Operation {
-	table := must(operation.NewTable([]operation.Operation{{
+func asking(q query.Question) *operation.Operation {
+	return must(operation.NewTable([]operation.Operation{declared(q)}))[0]
+}
+
+// declared is the same before it is in a table.
+func declared(q query.Question) operation.Operation {
+	return operation.Operation{
 		ID: "preguntar", Method: "GET", Path: "/preguntar", Tag: "t", Summary: "s", Description: "d", Auth: operation.Keyed,
-		Service: "COMPANY", Prefix: "COM", Output: operation.Titled("X", &jsonschema.Schema{Type: "object"}),
+		Service: "COMPANY", Prefix: "COM", Charged: []string{"COMPANY_OK"}, Output: operation.Titled("X", &jsonschema.Schema{Type: "object"}),
 		Ask: func(operation.Input) (query.Question, error) { return q, nil },
-	}}))
-	return table[0]
+	}
 }
 
 func (f *fixture) do(op *operation.Operation, key string) (operation.Response, error) {

@@ -10,15 +10,23 @@ import (
 // node is one segment of the tree of routes.
 type node struct {
 	static map[string]*node
-	param  *node                           // any one segment
-	ops    map[string]*operation.Operation // by method; HEAD only where asking is free
-	allow  string                          // methods, for the header Allow
+	param  *node               // any one segment
+	ops    map[string]endpoint // by method; HEAD only where asking is free
+	allow  string              // methods, for the header Allow
+}
+
+// endpoint is what a method of a route leads to.
+type endpoint struct {
+	*operation.Operation
+	class   operation.Class
+	metrics *routeMetrics
 }
 
 // maxDepth bounds the segments of a path. The longest route has six.
 const maxDepth = 12
 
-func newRoutes(table operation.Table) *node {
+// newRoutes makes the tree. What HEAD is answered counts for other.
+func newRoutes(table operation.Table, other *routeMetrics) *node {
 	root := &node{}
 	for _, op := range table {
 		n := root
@@ -26,12 +34,12 @@ func newRoutes(table operation.Table) *node {
 			n = n.child(segment)
 		}
 		if n.ops == nil {
-			n.ops = map[string]*operation.Operation{}
+			n.ops = map[string]endpoint{}
 		}
-		n.ops[op.Method] = op
+		n.ops[op.Method] = endpoint{op, op.Class(), newRouteMetrics(op.Path, op.Statuses()...)}
 		// A verification is charged: HEAD would pay for an answer and drop it.
 		if op.Method == "GET" && op.Read != nil {
-			n.ops["HEAD"] = op
+			n.ops["HEAD"] = endpoint{op, op.Class(), other}
 		}
 		var methods []string
 		for m := range n.ops {

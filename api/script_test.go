@@ -15,9 +15,12 @@ import (
 // TestScripts runs testdata/*.txt: the contract of the HTTP interface, for
 // people to read. Each file starts with an empty service (see newFixture).
 //
-//	load STAGE                  ingest a stage of the mirror as sat_69b
+//	load STAGE [bis]            ingest a stage of the mirror as sat_69b, or as sat_69b_bis
 //	quarantine                  offer a page of HTML as sat_69b
 //	advance DURATION            let the clock run
+//	full, room                  the disk has no room for a record, or has it again
+//	clock MOMENT                set the clock (RFC 3339)
+//	job NAME STATUS [DETAIL]    how the last run of a scheduled task, now, ended
 //	GET|HEAD|… TARGET [KEY]     ask, as one of the fixture's keys
 //	with HEADER: VALUE          a header of the next request, before it
 //	status == N
@@ -66,11 +69,22 @@ func runScript(t *testing.T, file string) {
 		word, rest, _ := strings.Cut(line, " ")
 		switch word {
 		case "load":
-			f.loadStage(must(strconv.Atoi(rest)))
+			stage, bis := strings.CutSuffix(rest, " bis")
+			if n := must(strconv.Atoi(stage)); bis {
+				f.loadStageBis(n)
+			} else {
+				f.loadStage(n)
+			}
 		case "quarantine":
 			f.load([]byte("<!DOCTYPE html><html><body>En mantenimiento</body></html>"))
 		case "advance":
 			f.advance(must(time.ParseDuration(rest)))
+		case "full", "room":
+			f.full.Store(word == "full")
+		case "clock":
+			f.advance(must(time.Parse(time.RFC3339, rest)).Sub(f.clock()))
+		case "job":
+			f.runJob(rest)
 		case "with":
 			headers = append(headers, rest)
 		case "GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS":

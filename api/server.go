@@ -15,11 +15,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
 
 	"cotejo/operation"
@@ -50,16 +53,17 @@ type Config struct {
 type Server struct {
 	http     fasthttp.Server
 	routes   *node
+	other    *routeMetrics // of what has no route of its own
 	pipeline *operation.Pipeline
 	log      *slog.Logger
 	access   *accessLog
 
 	deadlines   deadlines
-	connections int // at once
+	connections int         // at once
+	closing     atomic.Bool // set under mu
 
 	mu       sync.Mutex
 	listener *limitedListener // under mu; nil before Serve
-	ended    bool             // under mu
 }
 
 // New prepares a server for the operations of the table. It does not listen;
@@ -75,8 +79,9 @@ func New(c Config) (*Server, error) {
 			largest = max(largest, op.Body.MaxBytes)
 		}
 	}
+	other := newRouteMetrics(otherRoutes, 200, 400, 404, 405, 408, 413, 431, 500)
 	s := &Server{
-		routes: newRoutes(c.Table), pipeline: c.Pipeline, log: c.Log, access: newAccessLog(c.Access),
+		routes: newRoutes(c.Table, other), other: other, pipeline: c.Pipeline, log: c.Log, access: newAccessLog(c.Access),
 		deadlines: deadlines{limit: maxRunning}, connections: maxConnections,
 	}
 	s.http = fasthttp.Server{
@@ -108,7 +113,7 @@ func (s *Server) Serve(l net.Listener) error {
 	limited := &limitedListener{Listener: l, max: s.connections, open: s.http.GetOpenConnectionsCount}
 	s.mu.Lock()
 	s.listener = limited
-	ended := s.ended
+	ended := s.closing.Load()
 	s.mu.Unlock()
 	if ended {
 		return limited.Close()
@@ -121,7 +126,7 @@ func (s *Server) Serve(l net.Listener) error {
 // once.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
-	s.ended = true
+	s.closing.Store(true)
 	var err error
 	if s.listener != nil {
 		// fasthttp closes only what its own Serve has come to know.
@@ -132,6 +137,11 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.access.close()
 	return err
 }
+
+// Closing reports that Shutdown has begun: no new connection is accepted.
+func (s *Server) Closing() bool { return s.closing.Load() }
+
+var refusedConnections = metrics.NewCounter(`cotejo_shed_total{class="conexion",reason="connections"}`)
 
 // limitedListener answers connections beyond max itself, in the one shape of our
 // errors, and closes them: with a client that sends at the same time, the answer
@@ -157,8 +167,10 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 		if err != nil || int(l.open()) < l.max {
 			return c, err
 		}
+		refusedConnections.Inc()
 		err = operation.ErrConnections
 		f := operation.FailureOf(err)
+		f.RetryAfter += rand.IntN(5) // not all at once
 		id := string(appendRequestID(nil))
 		body := operation.AppendFailure(nil, err, id)
 		// It fits the socket's buffer, so that it delays nobody behind it.

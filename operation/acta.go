@@ -9,14 +9,22 @@ import (
 	"cotejo/canon"
 	"cotejo/civil"
 	"cotejo/ledger"
+	"cotejo/query"
 	"cotejo/snapshots"
 )
 
 // appendActa appends the canonical JSON of what happened: when it was answered,
 // which registro, under which id, and what only this installation knows of the
-// versions that were consulted: no hash of the edition covers it. consulted has bit i for Sources[i] of ed.
-func appendActa(dst []byte, id ledger.VerificationID, now time.Time, registroHash []byte, consulted uint64, ed *snapshots.Edition) []byte {
-	dst = append(dst, `{"consultado":"`...)
+// versions that were consulted: no hash of the edition covers it. conocida is
+// what appendConocida made, empty in an answer that is not about an earlier day.
+func appendActa(dst []byte, id ledger.VerificationID, now time.Time, registroHash, conocida []byte, out *query.Outcome, ed *snapshots.Edition) []byte {
+	dst = append(dst, '{')
+	if len(conocida) > 0 {
+		dst = append(dst, `"conocida":`...)
+		dst = append(dst, conocida...)
+		dst = append(dst, ',')
+	}
+	dst = append(dst, `"consultado":"`...)
 	dst = civil.AppendTimestamp(dst, now)
 	dst = append(dst, `","engine_version":"`+EngineVersion+`","registro_sha256":"`...)
 	dst = append(dst, registroHash...)
@@ -24,39 +32,103 @@ func appendActa(dst []byte, id ledger.VerificationID, now time.Time, registroHas
 	dst = id.AppendTo(dst)
 	dst = append(dst, `","versiones":[`...)
 	sources := ed.Manifest().Sources
-	for first := true; consulted != 0; consulted &= consulted - 1 {
+	first := true
+	for consulted := out.Consulted; consulted != 0; consulted &= consulted - 1 {
 		if !first {
 			dst = append(dst, ',')
 		}
 		first = false
 		entry := &sources[bits.TrailingZeros64(consulted)]
-		version := ed.Source(entry.Source).Version()
-		dst = append(dst, `{"descargada":`...)
-		dst = canon.AppendString(dst, version.Downloaded)
-		dst = append(dst, `,"id":`...)
-		dst = strconv.AppendInt(dst, int64(version.ID), 10)
-		dst = append(dst, `,"obtenida_de":`...)
-		dst = canon.AppendString(dst, version.Obtained)
-		dst = append(dst, `,"publicada_en_reset":`...)
-		dst = canon.AppendString(dst, entry.PublishedReset)
-		dst = append(dst, `,"sha256":"`...)
-		dst = append(dst, version.SHA256...)
-		dst = append(dst, `","source":`...)
-		dst = canon.AppendString(dst, version.Source)
-		if version.Published != "" {
-			dst = append(dst, `,"ultima_modificacion_servidor":`...)
-			dst = canon.AppendString(dst, version.Published)
+		source := ed.Source(entry.Source)
+		dst = appendVersion(dst, source.Version(), entry.PublishedReset)
+		if out.EnFecha.IsZero() {
+			continue
 		}
-		dst = append(dst, `,"url":`...)
-		dst = canon.AppendString(dst, version.URL)
-		dst = append(dst, '}')
+		// The same bytes are named once: what is spliced in is found by their hash.
+		if i, ok := source.VersionAt(out.EnFecha); ok && source.ChainManifest(i).SHA256 != entry.SHA256 {
+			dst = append(dst, ',')
+			dst = appendVersion(dst, source.ChainManifest(i), "")
+		}
 	}
 	return append(dst, "]}"...)
+}
+
+// appendVersion appends one item of versiones. publishedReset is empty for a
+// version that the edition does not answer from: it may never have been served.
+func appendVersion(dst []byte, v *snapshots.Version, publishedReset string) []byte {
+	dst = append(dst, `{"descargada":`...)
+	dst = canon.AppendString(dst, v.Downloaded)
+	dst = append(dst, `,"id":`...)
+	dst = strconv.AppendInt(dst, int64(v.ID), 10)
+	dst = append(dst, `,"obtenida_de":`...)
+	dst = canon.AppendString(dst, v.Obtained)
+	if publishedReset != "" {
+		dst = append(dst, `,"publicada_en_reset":`...)
+		dst = canon.AppendString(dst, publishedReset)
+	}
+	dst = append(dst, `,"sha256":"`...)
+	dst = append(dst, v.SHA256...)
+	dst = append(dst, `","source":`...)
+	dst = canon.AppendString(dst, v.Source)
+	if v.Published != "" {
+		dst = append(dst, `,"ultima_modificacion_servidor":`...)
+		dst = canon.AppendString(dst, v.Published)
+	}
+	dst = append(dst, `,"url":`...)
+	dst = canon.AppendString(dst, v.URL)
+	return append(dst, '}')
+}
+
+// appendConocida appends what this service answered from at the end of the day
+// that q asks about, as its acta states it; nothing when q is about the day of
+// asking. Today ends with this answer: what counts is the edition that it is
+// from.
+func appendConocida(dst []byte, q query.Question, now time.Time, live *snapshots.Live, ed *snapshots.Edition) ([]byte, error) {
+	past, ok := q.(query.AsOf)
+	if !ok || past.EnFecha().IsZero() {
+		return dst, nil
+	}
+	day := past.EnFecha()
+	var open []*snapshots.Known
+	defer func() {
+		for _, k := range open {
+			k.Release()
+		}
+	}()
+	m := ed.Manifest()
+	pinned := func(source string) *query.Served {
+		s := ed.Source(source)
+		if s == nil {
+			return nil
+		}
+		return &query.Served{
+			Edition: m.Number, SHA256: m.SHA256, Published: m.Published,
+			Entry: s.Entry(), Version: s.Version(), Find: s.Find,
+		}
+	}
+	return query.AppendConocida(dst, past, func(source string) (*query.Served, error) {
+		if day == civil.Of(now) {
+			return pinned(source), nil
+		}
+		k, err := live.KnownAt(source, day.End())
+		if err != nil || k == nil {
+			return nil, err
+		}
+		open = append(open, k)
+		if k.Edition > m.Number { // taken up since ed was pinned
+			return pinned(source), nil
+		}
+		return &query.Served{
+			Edition: k.Edition, SHA256: k.SHA256, Published: k.Published,
+			Entry: &k.Entry, Version: &k.Version, Find: k.Find,
+		}, nil
+	})
 }
 
 // acta is a stored acta taken apart. The slices alias it; all but the hashes
 // are JSON texts as they stand there.
 type acta struct {
+	conocida       []byte // an object; nil when the question was not about an earlier day
 	consultado     []byte
 	engineVersion  []byte
 	registroSHA256 []byte
@@ -66,16 +138,23 @@ type acta struct {
 
 // actaVersion is one consulted version.
 type actaVersion struct {
-	id, source, sha256, url, obtained, published, downloaded []byte
+	id, source, sha256, url, obtained, downloaded []byte
 
-	modified []byte // nil when the server did not say
+	published []byte // nil for a version that the edition does not answer from
+	modified  []byte // nil when the server did not say
 }
 
 // readActa takes apart what appendActa wrote. Being canonical, its members have
 // one order, and it is read by position.
 func readActa(text []byte) (a acta, ok bool) {
 	c := cursor{text, true}
-	c.skip(`{"consultado":`)
+	c.skip(`{`)
+	if c.at(`"conocida":`) {
+		c.skip(`"conocida":`)
+		a.conocida = c.object()
+		c.skip(`,`)
+	}
+	c.skip(`"consultado":`)
 	a.consultado = c.text()
 	c.skip(`,"engine_version":`)
 	a.engineVersion = c.text()
@@ -100,8 +179,10 @@ func nextVersion(list []byte) (v actaVersion, rest []byte, ok bool) {
 	v.id = c.scalar()
 	c.skip(`,"obtenida_de":`)
 	v.obtained = c.text()
-	c.skip(`,"publicada_en_reset":`)
-	v.published = c.text()
+	if c.at(`,"publicada_en_reset":`) {
+		c.skip(`,"publicada_en_reset":`)
+		v.published = c.text()
+	}
 	c.skip(`,"sha256":`)
 	v.sha256 = c.text()
 	c.skip(`,"source":`)
@@ -158,6 +239,41 @@ func (c *cursor) text() []byte {
 			s := c.rest[:end+1]
 			c.rest = c.rest[end+1:]
 			return s
+		}
+	}
+}
+
+// object reads a JSON object and returns it as it stands.
+func (c *cursor) object() []byte {
+	if !c.at(`{`) {
+		c.ok = false
+		return nil
+	}
+	rest := cursor{c.rest, true}
+	for depth := 0; ; {
+		at := bytes.IndexAny(rest.rest, `"{}`)
+		if at < 0 {
+			c.ok = false
+			return nil
+		}
+		switch found := rest.rest[at]; found {
+		case '"':
+			rest.rest = rest.rest[at:]
+			if rest.text(); !rest.ok {
+				c.ok = false
+				return nil
+			}
+			continue
+		case '{':
+			depth++
+		case '}':
+			depth--
+		}
+		rest.rest = rest.rest[at+1:]
+		if depth == 0 {
+			o := c.rest[:len(c.rest)-len(rest.rest)]
+			c.rest = rest.rest
+			return o
 		}
 	}
 }

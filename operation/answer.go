@@ -32,7 +32,8 @@ const (
 // The members of resultado are kept in their order. Behind the hash of each
 // version that the acta names stands what the acta knows of it: the registro
 // can be recomputed anywhere, from what the answer says of edition, day, engine
-// and question; what happened at this installation cannot.
+// and question; what happened at this installation cannot. So what it answered
+// from on an earlier day (conocida) stands behind resultado, as the acta has it.
 func AppendAnswer(dst []byte, r *ledger.Record) ([]byte, error) {
 	a, ok := readActa(r.Acta)
 	parts, whole := query.Split(r.Registro)
@@ -48,6 +49,10 @@ func AppendAnswer(dst []byte, r *ledger.Record) ([]byte, error) {
 		if dst, ok = appendSpliced(dst, members, a.versions); !ok {
 			return dst, ErrRecord
 		}
+	}
+	if a.conocida != nil {
+		dst = append(dst, `,"conocida":`...)
+		dst = append(dst, a.conocida...)
 	}
 	dst = append(dst, `,"consultado":`...)
 	dst = append(dst, a.consultado...)
@@ -102,16 +107,19 @@ func appendSpliced(dst, members, versions []byte) ([]byte, bool) {
 		dst = append(dst, `,"obtenida_de":`...)
 		dst = append(dst, v.obtained...)
 		dst = append(dst, `,"publicada_en_reset":`...)
-		dst = append(dst, v.published...)
+		dst = appendOrNull(dst, v.published)
 		dst = append(dst, `,"descargada":`...)
 		dst = append(dst, v.downloaded...)
 		dst = append(dst, `,"ultima_modificacion_servidor":`...)
-		if v.modified != nil {
-			dst = append(dst, v.modified...)
-		} else {
-			dst = append(dst, "null"...)
-		}
+		dst = appendOrNull(dst, v.modified)
 	}
+}
+
+func appendOrNull(dst, value []byte) []byte {
+	if value == nil {
+		return append(dst, "null"...)
+	}
+	return append(dst, value...)
 }
 
 // indexMember returns the place of the first member with a name, -1 if there is

@@ -86,6 +86,39 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
+// TestAnswerAboutAnEarlierDay splices in what was known then, and a version that
+// was not the one in service.
+func TestAnswerAboutAnEarlierDay(t *testing.T) {
+	f := func(conocida string) {
+		t.Helper()
+		r := sample(`{"v":[{"id":"s2","sha256":"` + sha2nd + `"},{"id":"s2","sha256":"` + sha1st + `"}]}`)
+		r.Acta = bytes.Replace(r.Acta, []byte(`{`), []byte(`{"conocida":`+conocida+`,`), 1)
+		r.Acta = bytes.Replace(r.Acta, []byte(`{"descargada":"D3"`),
+			[]byte(`{"descargada":"D4","id":4,"obtenida_de":"O4","sha256":"`+sha1st+`","source":"s2","url":"U4"},{"descargada":"D3"`), 1)
+		want := head + `"v":[{"id":"s2","sha256":"` + sha2nd + `"` + of9 + `},{"id":"s2","sha256":"` + sha1st +
+			`","source_version_id":4,"url":"U4","obtenida_de":"O4","publicada_en_reset":null,"descargada":"D4","ultima_modificacion_servidor":null}],"conocida":` + conocida + tail + `}`
+		if got, err := AppendAnswer(nil, r); err != nil || string(got) != want {
+			t.Errorf("%s: %v\n got %s\nwant %s", conocida, err, got, want)
+		}
+	}
+	f(`{}`)
+	f(`{"s1":null,"s2":{"edicion":3,"l":[{"x":"}{\"\\"}],"sha256":"` + sha1st + `"}}`)
+
+	bad := func(conocida string) {
+		t.Helper()
+		r := sample(`{"rfc":"X"}`)
+		r.Acta = bytes.Replace(r.Acta, []byte(`{`), []byte(`{"conocida":`+conocida+`,`), 1)
+		if got, err := AppendAnswer(nil, r); !errors.Is(err, ErrRecord) {
+			t.Errorf("%s: %s, %v", conocida, got, err)
+		}
+	}
+	bad(`null`)
+	bad(``)
+	bad(`{"a":{}`)
+	bad(`{"a":"}`)
+	bad(`{}}`)
+}
+
 // Names in official lists are free text. None can pass for a version's hash.
 func TestAnswerHostileText(t *testing.T) {
 	f := func(text string) {
@@ -142,6 +175,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Add(r.Registro, r.Acta)
 	f.Add([]byte(`{"edicion_sha256":"","motor":"","resultado":{"id":"","sha256":""}}`), []byte(`{"consultado":"","engine_version":"","registro_sha256":"","verification_id":"","versiones":[{]}`))
 	f.Add([]byte(`{"edicion_sha256":"","motor":"","resultado":{}}`), []byte(`{"consultado":"\`))
+	f.Add([]byte(`{"edicion_sha256":"","motor":"","resultado":{}}`), []byte(`{"conocida":{"a":"}"},"consultado":"","engine_version":"","registro_sha256":"","verification_id":"","versiones":[]}`))
 	f.Fuzz(func(t *testing.T, registro, acta []byte) {
 		// In canonical order no member of a registro follows resultado.
 		var members map[string]json.RawMessage

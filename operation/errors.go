@@ -29,7 +29,15 @@ var (
 	// ErrNoRecord is the one answer for a verification that does not exist and
 	// for one of another organization.
 	ErrNoRecord = errors.New("operation: la verificación no existe")
+	// ErrFull refuses what would be recorded while the disk has no room for it.
+	ErrFull = errors.New("operation: no queda espacio para guardar otro registro")
 )
+
+// UnreadyError answers a readiness probe: what is unmet, one thing each, in
+// Spanish.
+type UnreadyError struct{ Unmet []string }
+
+func (e *UnreadyError) Error() string { return strings.Join(e.Unmet, "; ") }
 
 // Failure is an error as the caller sees it.
 type Failure struct {
@@ -80,13 +88,21 @@ var failures = []struct {
 		"Envíe un solo valor JSON (RFC 8259) en UTF-8, sin nombres repetidos y con 16 niveles a lo más.", 0}},
 	{as[*InvalidError], Failure{422, "INPUT_INVALID", "Entrada no válida", "",
 		"Corrija los campos que indica detail y repita la petición.", 0}},
+	{is(ledger.ErrKeyReused), Failure{422, "LLAVE_REUTILIZADA", "Idempotency-Key usada con otra petición", "",
+		"Envíe una llave nueva con cada petición distinta; la misma llave solo repite la misma petición. Se recuerda 7 días.", 0}},
+	{is(ErrKeyRunning), Failure{409, "LLAVE_EN_CURSO", "La petición con esa Idempotency-Key está en curso",
+		"La primera petición con esa Idempotency-Key aún no termina. Esta no se ejecutó ni se cobró.",
+		"Repita la petición con la misma llave después de los segundos que indica Retry-After: recibirá la misma respuesta.", 1}},
 	{as[*ledger.FundsError], Failure{402, "SALDO_INSUFICIENTE", "Sin usos ni saldo",
 		"No quedan usos individuales ni saldo de paquete suficiente. La consulta no se ejecutó ni se cobró.",
 		"Abone saldo por una de las dos formas de opciones_de_compra y repita la petición.", 0}},
 	{is(ErrNoRecord), Failure{404, "VERIFICACION_NO_ENCONTRADA", "La verificación no existe",
 		"No hay ninguna verificación con ese identificador en su organización.",
 		"Revise verification_id y que la llave sea de la organización y del modo (live o test) que la generó.", 0}},
-	{anyOf(ledger.ErrBusy, ErrConnections), Failure{503, "SOBRECARGA", "El servicio está saturado",
+	{is(ErrFull), Failure{503, "ALMACENAMIENTO_LLENO", "Sin espacio para guardar",
+		"El disco del servicio no tiene espacio para guardar otro registro. La consulta no se ejecutó ni se cobró; lo ya guardado se puede leer.",
+		"Repita la petición después de los segundos que indica Retry-After; si continúa, avise a quien opera el servicio.", 60}},
+	{anyOf(ledger.ErrBusy, ErrConnections, errQueueFull, errQueueShare, errQueueWait), Failure{503, "SOBRECARGA", "El servicio está saturado",
 		"Hay demasiadas conexiones u operaciones en espera. Esta no se ejecutó.",
 		"Repita la petición después de los segundos que indica Retry-After.", 1}},
 	{anyOf(ledger.ErrClosed, store.ErrClosed), Failure{503, "EN_CIERRE", "El servicio se está reiniciando",
@@ -95,12 +111,15 @@ var failures = []struct {
 	{is(store.ErrFenced), Failure{503, "SIN_TITULAR", "La cuenta cambia de nodo",
 		"Otro nodo atiende ahora esta cuenta. La operación no se ejecutó.",
 		"Repita la petición después de los segundos que indica Retry-After.", 2}},
+	{as[*UnreadyError], Failure{503, "NO_LISTO", "El servicio no está listo",
+		"Falta lo que nombra detail.",
+		"Envíe las peticiones a otro nodo, o espere; /v1/salud dice más.", 1}},
 	{is(ledger.ErrExhausted), Failure{503, "IDENTIFICADORES_AGOTADOS", "Sin identificadores por hoy",
 		"Se agotaron los identificadores de verificación de este día.",
 		"Repita la petición mañana (hora de la Ciudad de México).", 3600}},
 	{is(ledger.ErrFailed), Failure{503, "ESCRITURA_FALLIDA", "No se pudo guardar",
 		"Falló una escritura y el servicio se reinicia. No se sabe aún si la operación quedó guardada.",
-		"Espere a que el servicio vuelva y revise su saldo antes de repetir la petición.", 30}},
+		"Espere a que el servicio vuelva y repita la petición con la misma Idempotency-Key; si no envió una, revise antes su saldo.", 30}},
 	{as[*snapshots.CorruptError], Failure{503, "FUENTE_DANADA", "El archivo de una fuente está dañado",
 		"Un archivo publicado no coincide con su hash y no se responde desde él.",
 		"Repita la petición más tarde; /v1/salud muestra el estado de las fuentes.", 60}},
@@ -135,9 +154,15 @@ func as[T error](err error) bool {
 // FailureOf returns what the caller sees of err, which must not be nil.
 func FailureOf(err error) Failure {
 	for i := range failures {
-		if failures[i].matches(err) {
-			return failures[i].Failure
+		if !failures[i].matches(err) {
+			continue
 		}
+		f := failures[i].Failure
+		var overload *overloadError
+		if errors.As(err, &overload) {
+			f.RetryAfter = overload.retryAfter
+		}
+		return f
 	}
 	panic("operation: the error table has no last line")
 }
@@ -193,11 +218,19 @@ func appendFailure(dst []byte, f Failure, err error, requestID string) []byte {
 	var broken *JSONError
 	var invalid *InvalidError
 	var funds *ledger.FundsError
+	var unready *UnreadyError
 	switch {
+	case errors.As(err, &unready):
+		body.Detail = unready.Error()
 	case errors.As(err, &broken):
 		body.Detail = broken.Reason.Error()
 	case errors.As(err, &invalid):
 		body.Detail = invalid.Items
+	case errors.Is(err, ledger.ErrKeyReused):
+		body.Detail = []Item{{
+			Loc: []any{"header", keyHeader}, Type: "value_error",
+			Msg: "Esa llave ya se usó con otra ruta, otros parámetros u otro cuerpo; envíe una nueva",
+		}}
 	case errors.As(err, &funds):
 		price, _ := PriceOf(funds.Service)
 		body.Detail = fundsDetail{

@@ -34,6 +34,11 @@ func TestFailureOf(t *testing.T) {
 	f(ErrNoRecord, 404, "VERIFICACION_NO_ENCONTRADA")
 	f(ledger.ErrBusy, 503, "SOBRECARGA")
 	f(ErrConnections, 503, "SOBRECARGA")
+	f(&overloadError{3, errQueueWait}, 503, "SOBRECARGA")
+	f(&overloadError{3, ledger.ErrBusy}, 503, "SOBRECARGA")
+	f(ErrFull, 503, "ALMACENAMIENTO_LLENO")
+	f(ErrKeyRunning, 409, "LLAVE_EN_CURSO")
+	f(ledger.ErrKeyReused, 422, "LLAVE_REUTILIZADA")
 	f(ledger.ErrClosed, 503, "EN_CIERRE")
 	f(ledger.ErrExhausted, 503, "IDENTIFICADORES_AGOTADOS")
 	f(&snapshots.CorruptError{}, 503, "FUENTE_DANADA")
@@ -41,14 +46,39 @@ func TestFailureOf(t *testing.T) {
 	f(errors.New("lo que sea"), 500, "ERROR_INTERNO")
 }
 
-// Every line says what happened and what to do, and a 503 says when.
+// Each refused client is told its own moment to come back.
+func TestRetryAfterOfOverload(t *testing.T) {
+	if got := FailureOf(fmt.Errorf("x: %w", &overloadError{4, errQueueFull})); got.RetryAfter != 4 {
+		t.Fatalf("got %d", got.RetryAfter)
+	}
+	last := 0
+	p := &Pipeline{Random: func(n int) int { last = (last + 1) % n; return last }}
+	seen := map[int]bool{}
+	for range 50 {
+		seen[FailureOf(p.overloaded(ClassAsk, shedWait, errQueueWait)).RetryAfter] = true
+	}
+	for want := 1; want <= 5; want++ {
+		if !seen[want] || len(seen) != 5 {
+			t.Fatalf("got %v", seen)
+		}
+	}
+	p.Random = nil
+	for range 200 {
+		if got := FailureOf(p.overloaded(ClassAsk, shedWait, errQueueWait)).RetryAfter; got < 1 || got > 5 {
+			t.Fatalf("got %d", got)
+		}
+	}
+}
+
+// Every line says what happened and what to do; a 503 says when, and so does a
+// 409 that passes.
 func TestFailuresAreComplete(t *testing.T) {
 	seen := map[string]bool{}
 	for _, f := range failures {
 		if f.Title == "" || f.Help == "" || f.Detail == "" && f.Status != 422 {
 			t.Errorf("%s: title, detail or help missing", f.Code)
 		}
-		if (f.Status == 503) != (f.RetryAfter > 0) {
+		if (f.Status == 503 || f.Code == "LLAVE_EN_CURSO") != (f.RetryAfter > 0) {
 			t.Errorf("%s: status %d with Retry-After %d", f.Code, f.Status, f.RetryAfter)
 		}
 		if seen[f.Code] {
@@ -78,6 +108,9 @@ func TestAppendFailure(t *testing.T) {
 			`"opciones_de_compra":[{"forma":"paquete","precio":"12.00","minimo":"500.00","multiplo":"100.00",`+
 			`"nota":"Saldo general: paga cualquier servicio a precio de paquete."},{"forma":"individual","servicio":"COMPANY","precio":"14.00",`+
 			`"nota":"Usos exclusivos de este servicio; no se transfieren ni se convierten."}]}`)
+	f(ledger.ErrKeyReused, `{"detail":[{"loc":["header","Idempotency-Key"],"msg":"Esa llave ya se usó con otra ruta, otros parámetros u otro cuerpo; envíe una nueva",`+
+		`"type":"value_error"}],"codigo":"LLAVE_REUTILIZADA","title":"Idempotency-Key usada con otra petición","status":422,"request_id":"req_1",`+
+		`"ayuda":"Envíe una llave nueva con cada petición distinta; la misma llave solo repite la misma petición. Se recuerda 7 días."}`)
 	f(&InvalidError{Items: []Item{{Loc: []any{"query", "limite"}, Msg: "m", Type: "less_than_equal", Input: "501", Ctx: map[string]any{"le": 500}}}},
 		`{"detail":[{"loc":["query","limite"],"msg":"m","type":"less_than_equal","input":"501","ctx":{"le":500}}],"codigo":"INPUT_INVALID",`+
 			`"title":"Entrada no válida","status":422,"request_id":"req_1","ayuda":"Corrija los campos que indica detail y repita la petición."}`)

@@ -13,6 +13,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"cotejo/checks"
+	"cotejo/civil"
 )
 
 // Request is what a transport read, decoded from its own encoding and not yet
@@ -24,6 +25,10 @@ type Request struct {
 	// Faults are parts of the request that the transport could not decode. They
 	// are reported with the others, once the caller is known to be let in.
 	Faults []Item
+
+	// IdempotencyKeys are the values of the header Idempotency-Key as sent. Only
+	// operations that record look at them.
+	IdempotencyKeys [][]byte
 
 	Encoded     bool   // Content-Encoding was sent
 	ContentType []byte // as sent
@@ -41,7 +46,7 @@ type Arg struct {
 
 // Item is one reason of a 422 answer.
 type Item struct {
-	Loc   []any          `json:"loc"` // where it stands: "path", "query" or "body", then names and positions
+	Loc   []any          `json:"loc"` // where it stands: "path", "query", "header" or "body", then names and positions
 	Msg   string         `json:"msg"` // Spanish: what was expected and what to do
 	Type  string         `json:"type"`
 	Input any            `json:"input,omitempty"`
@@ -64,7 +69,12 @@ type Input struct {
 	params []Param
 	values []any
 	body   map[string]any
+	today  civil.Date
 }
+
+// Today is the civil day on which a question is asked (Operation.Ask): for
+// limits that move with it. What is answered must not depend on it.
+func (in Input) Today() civil.Date { return in.today }
 
 // Get returns the value of a declared parameter, or member of the body, that is
 // present or has a default; ok is false otherwise. T is what a parameter's Parse
@@ -81,7 +91,13 @@ func Get[T any](in Input, name string) (value T, ok bool) {
 	return value, ok
 }
 
-// decode reads every parameter and the body. It returns the names of parameters
+// simulated tells whether a quote is asked for.
+func (in Input) simulated() bool {
+	yes, _ := Get[bool](in, simulateName)
+	return yes
+}
+
+// decode reads every parameter, the body and the header Idempotency-Key. It returns the names of parameters
 // and members that the operation does not know: they change nothing and are
 // reported to the caller, who may have mistyped one.
 func (op *Operation) decode(r *Request) (Input, []string, error) {
@@ -118,6 +134,11 @@ func (op *Operation) decode(r *Request) (Input, []string, error) {
 	for i := range op.Params {
 		if seen&(1<<i) == 0 {
 			in.values[i] = op.Params[i].Default
+		}
+	}
+	if op.Ask != nil && len(r.IdempotencyKeys) > 0 && !in.simulated() {
+		if problem := checkKey(r.IdempotencyKeys); problem != nil {
+			items = append(items, *problem)
 		}
 	}
 	if len(items) > 0 {

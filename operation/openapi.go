@@ -59,6 +59,9 @@ Que algo no aparezca en una lista no es una aprobación. Una fuente que no se pu
 Cada verificación se puede volver a calcular a partir de edicion_sha256, motor, la entrada y el día civil (Ciudad de México) de
 consultado; registro_sha256 es el hash de lo que ese cálculo da.
 
+Toda operación que se cobra se puede repetir sin riesgo: con el mismo encabezado Idempotency-Key y la misma petición, durante 7 días,
+se devuelve la misma respuesta, byte por byte, con Idempotent-Replayed: true y sin otro cobro. Con simular=1 no se ejecuta: se cotiza.
+
 Las consultas GET gratuitas admiten también HEAD; las que se cobran no (405), porque se pagaría por una respuesta que no se recibe.`
 
 // OpenAPI returns the OpenAPI 3.1 document of the table as JSON. The same table
@@ -67,6 +70,10 @@ func (t Table) OpenAPI() ([]byte, error) {
 	var tags, paths, schemas object
 	seenTag, seenSchema := map[string]bool{}, map[string]bool{}
 	var records []any
+	if slices.ContainsFunc(t, func(op *Operation) bool { return op.Ask != nil }) {
+		quote := quoteSchema()
+		schemas, seenSchema[quote.Title] = append(schemas, member{quote.Title, quote}), true
+	}
 	for _, op := range t {
 		if !seenTag[op.Tag] {
 			seenTag[op.Tag] = true
@@ -108,6 +115,7 @@ func (t Table) OpenAPI() ([]byte, error) {
 				{"type", "apiKey"}, {"in", "header"}, {"name", "X-Api-Key"},
 				{"description", "Llave de la organización: svc_live_… consulta fuentes reales y consume saldo; svc_test_… responde con datos sintéticos y no cuesta."},
 			}}}},
+			{"parameters", object{{keyHeader, keyParameter()}}},
 			{"headers", headerComponents()},
 			{"responses", errorResponses()},
 			{"schemas", schemas},
@@ -148,11 +156,14 @@ func (op *Operation) describe() object {
 		{"summary", op.Summary}, {"description", op.Description},
 		{"security", op.security()}, {"x-precio", op.priceObject()},
 	}
-	if len(op.Params) > 0 {
-		params := make([]any, len(op.Params))
-		for i := range op.Params {
-			params[i] = op.Params[i].describe()
-		}
+	var params []any
+	for i := range op.Params {
+		params = append(params, op.Params[i].describe())
+	}
+	if op.Ask != nil {
+		params = append(params, object{{"$ref", "#/components/parameters/" + keyHeader}})
+	}
+	if params != nil {
 		o = append(o, member{"parameters", params})
 	}
 	if op.Body != nil {
@@ -203,6 +214,9 @@ func (op *Operation) okResponse() object {
 	if op.Output.Title != "" {
 		schema = object{{"$ref", "#/components/schemas/" + op.Output.Title}}
 	}
+	if op.Ask != nil {
+		schema = object{{"anyOf", []any{schema, object{{"$ref", "#/components/schemas/Cotizacion"}}}}}
+	}
 	content := object{{"schema", schema}}
 	var examples object
 	for _, e := range op.Examples {
@@ -214,8 +228,8 @@ func (op *Operation) okResponse() object {
 		content = append(content, member{"examples", examples})
 	}
 	headers := []string{"X-Request-Id", "X-Advertencias"}
-	if op.Service != "" {
-		headers = append(headers, "X-Costo", "X-Saldo")
+	if op.Ask != nil {
+		headers = append(headers, "X-Costo", "X-Saldo", replayedHeader)
 	}
 	return object{
 		{"description", op.Summary}, {"headers", headerRefs(headers...)},
@@ -238,8 +252,8 @@ func (op *Operation) Statuses() []int {
 	if op.Auth == Keyed {
 		statuses = append(statuses, 401)
 	}
-	if op.Service != "" {
-		statuses = append(statuses, 402)
+	if op.Ask != nil {
+		statuses = append(statuses, 402, 409)
 	}
 	for _, code := range op.Errors {
 		f, _ := failureByCode(code)
@@ -266,6 +280,7 @@ func headerComponents() object {
 		{"X-Advertencias", "Parámetros de la consulta y campos del cuerpo que no existen y se ignoraron.", ``},
 		{"X-Costo", "Pesos cobrados por esta respuesta, IVA incluido.", `^[0-9]+\.[0-9]{2}$`},
 		{"X-Saldo", "Pesos de paquete que quedan.", `^[0-9]+\.[0-9]{2}$`},
+		{replayedHeader, "Esta respuesta ya se había dado a una petición con la misma Idempotency-Key: no se cobró otra vez.", `^true$`},
 		{"Retry-After", "Segundos que conviene esperar antes de repetir.", `^[0-9]+$`},
 		{"WWW-Authenticate", "Forma de autenticarse.", ``},
 		{"Allow", "Métodos que la ruta admite.", ``},
@@ -290,7 +305,7 @@ func errorResponses() object {
 			headers = append(headers, "WWW-Authenticate")
 		case 405:
 			headers = append(headers, "Allow")
-		case 503:
+		case 409, 503:
 			headers = append(headers, "Retry-After")
 		}
 		var titles []string
@@ -321,6 +336,8 @@ func (f *Failure) example() json.RawMessage {
 			Loc: []any{"path", "rfc"}, Type: "string_too_short", Input: "EFO01010",
 			Msg: "Un RFC tiene 12 caracteres (persona moral) o 13 (persona física)",
 		}}}
+	case "LLAVE_REUTILIZADA":
+		err = ledger.ErrKeyReused
 	case "SALDO_INSUFICIENTE":
 		err = &ledger.FundsError{Service: "COMPANY", Price: 1200, Balance: 350}
 	}
@@ -357,7 +374,7 @@ func errorSchemas() object {
 	loc := Text("")
 	loc.Type, loc.Types = "", []string{"string", "integer"}
 	item := Object(
-		F("loc", List(loc, "Dónde está: path, query o body, y después nombres o posiciones.")),
+		F("loc", List(loc, "Dónde está: path, query, header o body, y después nombres o posiciones.")),
 		F("msg", Text("Qué se esperaba y qué hacer.")),
 		F("type", Text("Código de validación.")),
 		Maybe("input", &jsonschema.Schema{Description: "Lo recibido, abreviado."}),
@@ -372,6 +389,6 @@ func errorSchemas() object {
 		{"Error", Object(append([]Field{F("detail", Text(""))}, tail(codes...)...)...)},
 		{"ErrorDeSaldo", Object(append(append([]Field{F("detail", funds)}, tail("SALDO_INSUFICIENTE")...),
 			F("opciones_de_compra", List(option, "Las dos formas de compra.")))...)},
-		{"ErrorDeEntrada", Object(append([]Field{F("detail", List(item, ""))}, tail("INPUT_INVALID")...)...)},
+		{"ErrorDeEntrada", Object(append([]Field{F("detail", List(item, ""))}, tail("INPUT_INVALID", "LLAVE_REUTILIZADA")...)...)},
 	}
 }

@@ -38,14 +38,15 @@ const (
 
 // Operation is one thing the service can do. Exactly one of Ask and Read is set.
 type Operation struct {
-	ID          string // Spanish verb in camel case, unique: verificarEmpresa
-	Method      string // GET, POST …
-	Path        string // template: /v1/empresa/{rfc}; a parameter is a whole segment
-	Tag         string // heading in the reference
-	Summary     string // one line, Spanish
-	Description string // Spanish: what it does, what it costs, what the result does not mean
-	Service     string // price code; empty when it is free
-	Prefix      string // of its verification ids, with Ask only
+	ID          string   // Spanish verb in camel case, unique: verificarEmpresa
+	Method      string   // GET, POST …
+	Path        string   // template: /v1/empresa/{rfc}; a parameter is a whole segment
+	Tag         string   // heading in the reference
+	Summary     string   // one line, Spanish
+	Description string   // Spanish: what it does, what it costs, what the result does not mean
+	Service     string   // price code; empty when it is free
+	Prefix      string   // of its verification ids, with Ask only
+	Charged     []string // result_code of the answers that are charged, with Ask only
 	Auth        Auth
 	Params      []Param
 	Body        *Body              // nil: a body is not read
@@ -54,7 +55,8 @@ type Operation struct {
 	Examples    []Example
 
 	// Ask turns the input into a question. The pipeline answers, records and
-	// charges it. An *InvalidError refuses the input.
+	// charges it; NewTable gives the operation the parameter simular, and every
+	// request may carry an Idempotency-Key. An *InvalidError refuses the input.
 	Ask func(Input) (query.Question, error)
 	// Read answers for free and leaves no record.
 	Read func(context.Context, Call) (Response, error)
@@ -112,6 +114,7 @@ type Response struct {
 	Charged   bool               // Cost and Balance are known
 	Cost      int64              // centavos debited
 	Balance   int64              // centavos left
+	Replayed  bool               // it was given and charged before: an Idempotency-Key was repeated
 	Unknown   []string           // query parameters and members of the body that the operation does not know
 }
 
@@ -133,7 +136,11 @@ func NewTable(lists ...[]Operation) (Table, error) {
 	ids, routes := map[string]bool{}, map[string]bool{}
 	for _, list := range lists {
 		for i := range list {
-			op := &list[i]
+			op := new(Operation)
+			*op = list[i]
+			if op.Ask != nil {
+				op.Params = append(slices.Clip(op.Params), simulateParam())
+			}
 			if err := op.check(); err != nil {
 				return nil, fmt.Errorf("operation %s %s %q: %w", op.Method, op.Path, op.ID, err)
 			}
@@ -142,6 +149,9 @@ func NewTable(lists ...[]Operation) (Table, error) {
 				return nil, fmt.Errorf("operation %s %s %q: declared twice", op.Method, op.Path, op.ID)
 			}
 			ids[op.ID], routes[route] = true, true
+			if op.Ask != nil && len(op.Examples) > 0 {
+				op.Examples = append(slices.Clip(op.Examples), op.quoteExample())
+			}
 			t = append(t, op)
 		}
 	}
@@ -180,8 +190,10 @@ func (op *Operation) check() error {
 		return fmt.Errorf("needs exactly one of Ask and Read")
 	case op.Ask != nil && (op.Auth != Keyed || op.Service == "" || !prefixForm.MatchString(op.Prefix)):
 		return fmt.Errorf("a recorded operation needs a key, a service and a prefix")
-	case op.Read != nil && (op.Service != "" || op.Prefix != ""):
-		return fmt.Errorf("a free operation has no service and no prefix")
+	case op.Ask != nil && len(op.Charged) == 0:
+		return fmt.Errorf("says not which answers are charged")
+	case op.Read != nil && (op.Service != "" || op.Prefix != "" || op.Charged != nil):
+		return fmt.Errorf("a free operation has no service, no prefix and charges nothing")
 	}
 	if op.Service != "" {
 		if _, ok := PriceOf(op.Service); !ok {
@@ -206,6 +218,9 @@ func (op *Operation) check() error {
 		case "boolean", "integer", "string":
 		default:
 			return fmt.Errorf("parameter %q: type %q", p.Name, p.Schema.Type)
+		}
+		if slices.ContainsFunc(op.Params[:i], func(other Param) bool { return other.Name == p.Name }) {
+			return fmt.Errorf("parameter %q: declared twice", p.Name)
 		}
 		if p.In == InPath {
 			declared = append(declared, p.Name)

@@ -138,7 +138,15 @@ func TestNewTableRefuses(t *testing.T) {
 	f(func(o *Operation) { o.Errors = []string{"NADA"} }, "unknown error code")
 	f(func(o *Operation) { o.Ask = func(Input) (query.Question, error) { return nil, nil } }, "exactly one")
 	f(func(o *Operation) { o.Service = "COMPANY" }, "free operation")
+	f(func(o *Operation) { o.Charged = []string{"COSA_OK"} }, "free operation")
 	f(func(o *Operation) { o.Params[1].Schema = nil }, "undocumented")
+	f(func(o *Operation) { o.Params[1].Name = "todo" }, "declared twice")
+	asks := func(o *Operation) {
+		o.Read, o.Auth, o.Service, o.Prefix, o.Charged = nil, Keyed, "COMPANY", "COS", []string{"COSA_OK"}
+		o.Ask = func(Input) (query.Question, error) { return nil, nil }
+	}
+	f(func(o *Operation) { asks(o); o.Charged = nil }, "which answers are charged")
+	f(func(o *Operation) { asks(o); o.Params[1].Name = "simular" }, "declared twice")
 	if _, err := NewTable([]Operation{listing()}, []Operation{listing()}); err == nil {
 		t.Fatal("an operation was declared twice")
 	}

@@ -4,9 +4,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/VictoriaMetrics/metrics"
 
 	"cotejo/accounts"
 	"cotejo/civil"
@@ -16,17 +19,42 @@ import (
 )
 
 // Pipeline runs operations. Its fields are set once; it is safe for concurrent
-// use.
+// use and must not be copied.
 type Pipeline struct {
 	Live     *snapshots.Live // what live keys are answered from
 	Sandbox  *snapshots.Live // what test keys are answered from
 	Ledger   *ledger.Ledger
 	Accounts *accounts.Service
 	Now      func() time.Time
+	// Full reports that the disk has no room for one more record; nil means that
+	// it always has.
+	Full func() bool
+	// Limits bound what is worked on at once, in every class; zero means
+	// DefaultLimits.
+	Limits Limits
+	// Random gives a number from 0 to below n; nil means math/rand/v2. It spreads
+	// the moments at which refused clients come back.
+	Random func(n int) int
+
+	gates   [Classes]gate
+	running running
+}
+
+var unfunded = metrics.NewCounter("cotejo_wallet_402_total")
+
+// asking is one question on its way through the pipeline.
+type asking struct {
+	op       *Operation
+	question query.Question
+	sandbox  bool
+	who      accounts.Principal
+	once     *ledger.Once // nil: it may be asked again and again
+	scratch  *scratch
+	dst      []byte // the answer is appended to it
 }
 
 // scratch holds the buffers of one recorded answer.
-type scratch struct{ registro, acta []byte }
+type scratch struct{ registro, conocida, acta []byte }
 
 // maxKept bounds the buffers that are kept for the next request: one large
 // answer must not hold memory for ever.
@@ -34,77 +62,138 @@ const maxKept = 256 << 10
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// Do runs one request. A recorded answer is appended to dst; any other brings
-// its own bytes, which must not be changed. With an error, the Response still
-// says who asked, once that is known, and which names were not understood.
+// Do runs one request. A recorded answer or a quote is appended to dst; any other
+// brings its own bytes, which must not be changed. With an error, the Response
+// still says who asked, once that is known, and which names were not understood.
 //
 // The errors come in one order: key (401), what the body is (415), its size
-// (413), JSON (400), input (422), money (402, before the engine runs). ctx bounds
-// the wait; it ends nothing that may be charged already.
+// (413), JSON (400), input (422), a repeated request (422 for another under a used
+// key, 409 while the first runs), money (402), room and slots (503), all before
+// the engine runs. ctx bounds the wait; it ends nothing that may be charged
+// already.
 //
 // When a recorded answer returns, its record and its charge are durable. When
 // an error returns, nothing was charged, but for ledger.ErrFailed: only the
 // restarted service knows.
 func (p *Pipeline) Do(ctx context.Context, r *Request, dst []byte) (Response, error) {
-	op := r.Operation
-	resp := Response{Private: op.Auth == Keyed}
-	if op.Auth == Keyed {
-		who, err := p.Accounts.Authenticate(r.Key)
-		if err != nil {
-			return resp, err
-		}
-		resp.Principal = who
-	}
-	if err := op.readable(r); err != nil {
-		return resp, err
-	}
-	in, unknown, err := op.decode(r)
-	resp.Unknown = unknown
+	resp := Response{Private: r.Operation.Auth == Keyed}
+	err := p.do(ctx, r, &resp, dst)
 	if err != nil {
-		return resp, err
-	}
-	if op.Read != nil {
-		answer, err := op.Read(ctx, Call{Principal: resp.Principal, Input: in, op: op})
-		if err != nil {
-			return resp, err
-		}
-		resp.Body = answer.Body
-		return resp, nil
-	}
-	q, err := op.Ask(in)
-	if err != nil {
-		return resp, err
-	}
-	s := scratches.Get().(*scratch)
-	err = p.verify(ctx, op, q, s, &resp, dst)
-	if cap(s.registro) <= maxKept {
-		scratches.Put(s)
+		err = p.refused(r.Operation.Class(), err)
 	}
 	return resp, err
 }
 
-// verify answers, records and charges one question.
-func (p *Pipeline) verify(ctx context.Context, op *Operation, q query.Question, s *scratch, resp *Response, dst []byte) error {
-	who := resp.Principal
-	live, sandbox := p.Live, who.Mode != accounts.Live
-	if sandbox {
-		live = p.Sandbox
+// refused counts what was refused for want of money, time or room.
+func (p *Pipeline) refused(c Class, err error) error {
+	var funds *ledger.FundsError
+	switch {
+	case errors.As(err, &funds):
+		unfunded.Inc()
+	case errors.Is(err, ErrFull):
+		shed[c][shedStorage].Inc()
+	case errors.Is(err, ledger.ErrBusy):
+		return p.overloaded(c, shedLedger, err)
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		shed[c][shedDeadline].Inc()
 	}
+	return err
+}
+
+func (p *Pipeline) do(ctx context.Context, r *Request, resp *Response, dst []byte) error {
+	op := r.Operation
+	if op.Auth == Keyed {
+		who, err := p.Accounts.Authenticate(r.Key)
+		if err != nil {
+			return err
+		}
+		resp.Principal = who
+	}
+	if err := op.readable(r); err != nil {
+		return err
+	}
+	in, unknown, err := op.decode(r)
+	resp.Unknown = unknown
+	if err != nil {
+		return err
+	}
+	if op.Read != nil {
+		return p.read(ctx, op, in, resp)
+	}
+	in.today = civil.Of(p.Now())
+	q, err := op.Ask(in)
+	if err != nil {
+		return err
+	}
+	s := scratches.Get().(*scratch)
+	a := asking{op: op, question: q, who: resp.Principal, sandbox: resp.Principal.Mode != accounts.Live, scratch: s, dst: dst}
+	switch {
+	case in.simulated():
+		err = p.simulate(ctx, &a, resp)
+	case len(r.IdempotencyKeys) > 0:
+		err = p.verifyOnce(ctx, r, &a, resp)
+	default:
+		err = p.verify(ctx, &a, resp)
+	}
+	if max(cap(s.registro), cap(s.acta)) <= maxKept {
+		scratches.Put(s)
+	}
+	return err
+}
+
+// read answers for free.
+func (p *Pipeline) read(ctx context.Context, op *Operation, in Input, resp *Response) error {
+	if c := op.Class(); c != ClassOpen {
+		if err := p.enter(ctx, c, resp.Principal.Org); err != nil {
+			return err
+		}
+		defer p.leave(c, resp.Principal.Org)
+	}
+	answer, err := op.Read(ctx, Call{Principal: resp.Principal, Input: in, op: op})
+	if err == nil {
+		resp.Body = answer.Body
+	}
+	return err
+}
+
+// edition is where answers to live keys, or to test keys, come from.
+func (p *Pipeline) edition(sandbox bool) *snapshots.Live {
+	if sandbox {
+		return p.Sandbox
+	}
+	return p.Live
+}
+
+// verify answers, records and charges one question.
+func (p *Pipeline) verify(ctx context.Context, a *asking, resp *Response) error {
+	op, who, s := a.op, a.who, a.scratch
+	live := p.edition(a.sandbox)
 	ed := live.Acquire()
 	defer ed.Release()
 
-	price, _ := PriceOf(op.Service) // NewTable saw to it
-	now := p.Now()
-	paid := !sandbox && q.Chargeable(ed)
-	if paid {
-		if balance, ok := p.Ledger.Funded(who.Account, now, price.Package); !ok {
-			return &ledger.FundsError{Service: op.Service, Price: price.Package, Balance: balance}
-		}
+	price, err := p.quote(op, a.question, who, ed, p.Now(), false)
+	if err == nil {
+		err = price.refusal()
 	}
-	registro, outcome, err := query.AppendRegistro(s.registro[:0], q, civil.Of(now), ed)
+	if err != nil {
+		return err
+	}
+	if p.Full != nil && p.Full() {
+		return ErrFull
+	}
+	if err := p.enter(ctx, ClassAsk, who.Org); err != nil {
+		return err
+	}
+	defer p.leave(ClassAsk, who.Org)
+
+	now := p.Now()
+	registro, outcome, err := query.AppendRegistro(s.registro[:0], a.question, civil.Of(now), ed)
 	s.registro = registro
 	if err != nil {
-		return fmt.Errorf("%s: %w", q.Motor(), err)
+		return fmt.Errorf("%s: %w", a.question.Motor(), err)
+	}
+	if s.conocida, err = appendConocida(s.conocida[:0], a.question, now, live, ed); err != nil {
+		return err
 	}
 	sum := sha256.Sum256(registro)
 	var sumHex [2 * sha256.Size]byte
@@ -114,27 +203,36 @@ func (p *Pipeline) verify(ctx context.Context, op *Operation, q query.Question, 
 	if err != nil {
 		return err
 	}
-	s.acta = appendActa(s.acta[:0], id, now, sumHex[:], outcome.Consulted, ed)
-	charge := ledger.Charge{Now: now, Sum: sum, Record: ledger.Record{
-		ID: id, Org: who.Org, Sandbox: sandbox, Service: op.Service, Code: outcome.Code,
+	s.acta = appendActa(s.acta[:0], id, now, sumHex[:], s.conocida, &outcome, ed)
+	charge := ledger.Charge{Now: now, Sum: sum, Once: a.once, Record: ledger.Record{
+		ID: id, Org: who.Org, Sandbox: a.sandbox, Service: op.Service, Code: outcome.Code,
 		Operation: op.ID, Registro: registro, Acta: s.acta,
 	}}
 	if _, err := hex.Decode(charge.Record.Edition[:], []byte(ed.Manifest().SHA256)); err != nil {
 		return fmt.Errorf("edicion_sha256: %w", err)
 	}
-	if outcome.Charged && paid {
-		charge.Price = price.Package
+	if outcome.Charged {
+		charge.Price = price.cost
 	}
 	// All that can fail comes before the charge: what is paid for is delivered.
-	answer, err := AppendAnswer(dst, &charge.Record)
+	answer, err := AppendAnswer(a.dst, &charge.Record)
 	if err != nil {
 		return err
 	}
+	// A ctx that ended meanwhile is noticed here, before anything is charged.
 	result, err := p.Ledger.Do(ctx, who.Account, charge)
 	if err != nil {
 		return err
 	}
-	if charged, ok := result.(ledger.Charged); ok && charge.Price > 0 {
+	charged, _ := result.(ledger.Charged)
+	if charged.Earlier != nil { // by another process: this one looked before it asked
+		record, err := p.Ledger.Find(who.Account, who.Org, a.sandbox, *charged.Earlier)
+		if err != nil {
+			return err
+		}
+		return resp.recorded(&record, a.dst)
+	}
+	if charge.Price > 0 {
 		resp.Charged, resp.Cost, resp.Balance = true, charged.Centavos, charged.Balance
 	}
 	resp.Body = answer

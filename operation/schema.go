@@ -85,6 +85,11 @@ func Integer(description string) *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "integer", Minimum: new(float64), Description: description}
 }
 
+// Signed is a whole number.
+func Signed(description string) *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "integer", Description: description}
+}
+
 // Flag is true or false.
 func Flag(description string) *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "boolean", Description: description}

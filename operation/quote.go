@@ -1,0 +1,155 @@
+package operation
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"cotejo/accounts"
+	"cotejo/canon"
+	"cotejo/ledger"
+	"cotejo/query"
+	"cotejo/snapshots"
+)
+
+// simulateName is the parameter of every operation that records: with it, nothing
+// is executed and the answer is a quote.
+const simulateName = "simular"
+
+func simulateParam() Param {
+	return Param{
+		Name: simulateName, In: InQuery, Default: false,
+		Description: "true devuelve una cotización (Cotizacion) en lugar de la respuesta: no se ejecuta, no se guarda y no se cobra nada. Idempotency-Key no se toma en cuenta.",
+		Schema:      &jsonschema.Schema{Type: "boolean"},
+	}
+}
+
+// quote is what a question would cost its asker now.
+type quote struct {
+	price   Price
+	cost    int64 // centavos that a charged answer debits; 0 when it cannot be charged
+	balance int64 // centavos that can be spent
+}
+
+func (q *quote) enough() bool { return q.balance >= q.cost }
+
+// quote prices a question to ed. It is the one place that decides whether a
+// question can be paid: what ?simular=1 says is what the question itself meets.
+// A charge may still find less: money is only certain in the ledger's order. The
+// balance of a quote without a cost is read only if it is shown.
+func (p *Pipeline) quote(op *Operation, question query.Question, who accounts.Principal, ed *snapshots.Edition, now time.Time, shown bool) (q quote, err error) {
+	q.price, _ = PriceOf(op.Service) // NewTable saw to it
+	if who.Mode == accounts.Live && question.Chargeable(ed) {
+		q.cost = q.price.Package
+	}
+	if q.cost == 0 && !shown {
+		return q, nil
+	}
+	var ok bool
+	if q.balance, ok = p.Ledger.Funded(who.Account, now, max(q.cost, 1)); ok && q.balance == 0 { // not known from memory
+		q.balance, err = p.Ledger.Balance(who.Account, now)
+	}
+	return q, err
+}
+
+// simulate answers a question with its quote.
+func (p *Pipeline) simulate(ctx context.Context, a *asking, resp *Response) error {
+	if err := p.enter(ctx, ClassRead, a.who.Org); err != nil {
+		return err
+	}
+	defer p.leave(ClassRead, a.who.Org)
+	ed := p.edition(a.sandbox).Acquire()
+	defer ed.Release()
+	q, err := p.quote(a.op, a.question, a.who, ed, p.Now(), true)
+	if err != nil {
+		return err
+	}
+	resp.Body = q.append(a.dst, a.op, a.sandbox)
+	return nil
+}
+
+// refusal is the 402 of a question that cannot be paid, nil when it can.
+func (q *quote) refusal() error {
+	if q.enough() {
+		return nil
+	}
+	return &ledger.FundsError{Service: q.price.Service, Price: q.cost, Balance: q.balance}
+}
+
+// Texts of a quote.
+const (
+	quoteNotice  = "Es una cotización: no se ejecutó, no se guardó y no se cobró nada. El precio incluye IVA; saldo y costo son los de este momento."
+	quotePoor    = " El saldo no alcanza: abone antes de consultar."
+	quoteFree    = " Ahora no se cobraría: la fuente de la que depende el cobro no está cargada."
+	quoteSandbox = " Con una llave de prueba nada se cobra."
+)
+
+// append appends the JSON answer.
+func (q *quote) append(dst []byte, op *Operation, sandbox bool) []byte {
+	dst = append(dst, `{"simulacion":true,"servicio":`...)
+	dst = canon.AppendString(dst, q.price.Service)
+	money := func(name string, centavos int64) {
+		dst = append(dst, name...)
+		dst = AppendPesos(dst, centavos)
+		dst = append(dst, '"')
+	}
+	money(`,"precio_paquete":"`, q.price.Package)
+	money(`,"precio_individual":"`, q.price.Single)
+	money(`,"costo":"`, q.cost)
+	dst = append(dst, `,"se_cobraria_si":`...)
+	dst = canon.AppendString(dst, "result_code es "+strings.Join(op.Charged, " o "))
+	money(`,"saldo":"`, q.balance)
+	dst = append(dst, `,"alcanza":`...)
+	notice := quoteNotice
+	if q.enough() {
+		dst = append(dst, "true"...)
+	} else {
+		dst = append(dst, "false"...)
+		notice += quotePoor
+	}
+	switch {
+	case sandbox:
+		notice += quoteSandbox
+	case q.cost == 0:
+		notice += quoteFree
+	}
+	dst = append(dst, `,"aviso":`...)
+	dst = canon.AppendString(dst, notice)
+	if sandbox {
+		dst = append(dst, `,"sandbox":true`...)
+	}
+	return append(dst, '}')
+}
+
+// quoteSchema describes what append writes.
+func quoteSchema() *jsonschema.Schema {
+	return Titled("Cotizacion", Object(
+		F("simulacion", Always(true)),
+		F("servicio", Text("Código de precio.")),
+		F("precio_paquete", Money("Con saldo de paquete.")),
+		F("precio_individual", Money("Con un uso individual.")),
+		F("costo", Money("Lo que esta consulta debitaría ahora si se cobra; 0.00 con llave de prueba o si su respuesta no se puede cobrar.")),
+		F("se_cobraria_si", Text("Cuándo se cobra, por result_code.")),
+		F("saldo", Money("Saldo de paquete que queda.")),
+		F("alcanza", Flag("El saldo cubre el costo.")),
+		F("aviso", Text("")),
+		Maybe("sandbox", Always(true)),
+	))
+}
+
+// quoteExample is the operation's first example as a quote: what a test key
+// without money gets.
+func (op *Operation) quoteExample() Example {
+	target, mark := op.Examples[0].Target, "?"
+	if strings.Contains(target, mark) {
+		mark = "&"
+	}
+	price, _ := PriceOf(op.Service)
+	q := quote{price: price}
+	return Example{
+		Name: "simulacion", Summary: "Cotización: nada se ejecuta ni se cobra",
+		Target: target + mark + simulateName + "=1", Body: q.append(nil, op, true),
+	}
+}
