@@ -8,21 +8,9 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"cotejo/civil"
 	op "cotejo/operation"
-	"cotejo/query"
 	"cotejo/snapshots"
-)
-
-// known are the sources that this build reads, whether they are loaded or not.
-var known = []string{query.Sat69B.Source}
-
-// States of a source in the health answer. The last attempt to renew it decides:
-// what serves does not change when an attempt goes wrong.
-const (
-	loaded      = "cargada" // no claim that nothing newer was published
-	quarantined = "en_cuarentena"
-	noAnswer    = "no_responde"
-	notLoaded   = "no_cargada"
 )
 
 // readAgain bounds how often anonymous callers can make the server read the
@@ -41,8 +29,8 @@ type healthAnswer struct {
 	Service     string         `json:"servicio"`
 	Engine      string         `json:"engine_version"`
 	Edition     *editionState  `json:"edicion"`
-	Sources     []sourceState  `json:"fuentes"`
-	Jobs        []struct{}     `json:"jobs"`
+	Sources     []SourceState  `json:"fuentes"`
+	Jobs        []jobState     `json:"jobs"`
 	Procurement procurement    `json:"contratacion_publica"`
 	Alerts      []healthNotice `json:"alertas"`
 }
@@ -53,24 +41,30 @@ type editionState struct {
 	Published string `json:"publicada"`
 }
 
-type sourceState struct {
-	Source     string      `json:"source"`
-	SHA256     *string     `json:"sha256"`
-	Rows       *int        `json:"registros"`
-	Published  *string     `json:"publicada"`
-	Corte      *string     `json:"corte"`
-	Downloaded *string     `json:"descargada"`
-	Checked    *string     `json:"revisada"`
-	VersionID  *int        `json:"source_version_id"`
-	State      string      `json:"estado"`
-	Quarantine *quarantine `json:"cuarentena"`
-	Failure    *string     `json:"falla"`
-	Help       *string     `json:"ayuda"`
+// Job is a scheduled task as whoever runs it knows it.
+type Job struct {
+	Name   string    // of a source, when it renews that source
+	Status string    // one of JobStatuses, of the last run
+	Last   time.Time // when that run began; zero when there never was one
+	Detail string    // for everybody
+	// Success is when the last run that did its work began; zero: none.
+	Success time.Time
+	// Next is when it runs next; zero while it runs and when nobody runs it by
+	// itself.
+	Next time.Time
 }
 
-type quarantine struct {
-	VersionID int               `json:"source_version_id"`
-	Faults    []snapshots.Fault `json:"motivos"`
+// JobStatuses are what a run can be.
+var JobStatuses = []string{"ok", "sin_cambio", "cuarentena", jobFailed, "interrumpida", "ocupada", jobRunning, "pendiente"}
+
+const jobFailed, jobRunning = "fallida", "en_curso"
+
+type jobState struct {
+	Job    string  `json:"job"`
+	Status string  `json:"status"`
+	Last   *string `json:"corrida"`
+	Next   *string `json:"siguiente"`
+	Detail *string `json:"detalle"`
 }
 
 type procurement struct {
@@ -110,7 +104,7 @@ func (h *health) compose() (*healthAnswer, error) {
 	ed := h.Live.Acquire()
 	defer ed.Release()
 	a := &healthAnswer{
-		Service: "cotejo", Engine: op.EngineVersion, Jobs: []struct{}{}, Alerts: []healthNotice{},
+		Service: "cotejo", Engine: op.EngineVersion, Jobs: []jobState{}, Alerts: []healthNotice{},
 		Procurement: procurement{State: "SOURCE_NOT_LOADED"},
 	}
 	alert := func(kind, format string, args ...any) {
@@ -128,18 +122,70 @@ func (h *health) compose() (*healthAnswer, error) {
 	default:
 		alert("SIN_EDICION", "Todavía no hay ninguna fuente cargada: las verificaciones responden SOURCE_UNAVAILABLE y no se cobran.")
 	}
+	if h.Notices != nil {
+		for _, n := range h.Notices() {
+			alert(n.Kind, "%s", n.Message)
+		}
+	}
 	for _, err := range damaged {
 		alert("ARCHIVO_DANADO", "Un manifiesto no es el que se publicó%s. Lo que responde ahora no depende de él; restáurelo de una copia de respaldo.", damagedFile(err))
 	}
-	for _, id := range known {
-		serving := ed.Source(id)
-		s := h.source(id, serving, alert)
+	now := h.Now()
+	for _, schema := range known {
+		id := schema.Source
+		serving := servedBy(ed, id)
+		s := describe(h.Catalogue, schema, serving, now, alert)
 		if serving == nil && fault == nil {
 			s.Help = ptr("Cargue la fuente con: cotejo ingest " + id)
 		}
 		a.Sources = append(a.Sources, s)
 	}
+	if h.Jobs != nil {
+		a.jobs(h.Jobs(), now, alert)
+	}
 	return a, nil
+}
+
+// maxUnchecked is how long a source that is looked at every day may go unseen.
+const maxUnchecked = 36 * time.Hour
+
+// jobs adds the scheduled tasks. Their alarms are for what no source says of
+// itself already.
+func (a *healthAnswer) jobs(list []Job, now time.Time, alert alertFunc) {
+	for _, j := range list {
+		state := jobState{Job: j.Name, Status: j.Status, Last: timestamp(j.Last), Next: timestamp(j.Next)}
+		if j.Detail != "" {
+			state.Detail = ptr(j.Detail)
+		}
+		a.Jobs = append(a.Jobs, state)
+		source := ""
+		for _, s := range a.Sources {
+			if s.Source != j.Name {
+				continue
+			}
+			source = s.State
+			seen := s.success
+			if j.Success.After(seen) {
+				seen = j.Success
+			}
+			scheduled := !j.Next.IsZero() || j.Status == jobRunning
+			if scheduled && !seen.IsZero() && now.Sub(seen) > maxUnchecked {
+				alert("FUENTE_SIN_REVISAR", "%s: no se ha podido ver qué publica la autoridad desde %s; se intenta todos los días. "+
+					"Revise con: cotejo jobs list", s.Source, civil.Timestamp(seen))
+			}
+		}
+		if j.Status == jobFailed && source != noAnswer {
+			alert("TAREA_FALLIDA", "%s: la última corrida falló; se repite hasta que termine bien. Revise con: cotejo jobs list", j.Name)
+		}
+	}
+}
+
+// timestamp is nil for no moment.
+func timestamp(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	return ptr(civil.Timestamp(t))
 }
 
 // damagedFile names the file that an error is about, when it is about one. The
@@ -152,52 +198,6 @@ func damagedFile(err error) string {
 	return ""
 }
 
-// source describes one source: what serves, and how the last attempt to renew it
-// ended.
-func (h *health) source(id string, serving *snapshots.Source, alert func(kind, format string, args ...any)) sourceState {
-	s := sourceState{Source: id, State: notLoaded}
-	if serving != nil {
-		v := serving.Version()
-		s.State = loaded
-		s.SHA256, s.Rows, s.VersionID = ptr(v.SHA256), ptr(v.Rows), ptr(v.ID)
-		s.Published, s.Downloaded = ptr(serving.Entry().PublishedReset), ptr(v.Downloaded)
-		if !v.Corte.IsZero() {
-			s.Corte = ptr(v.Corte.String())
-		}
-		s.Checked = s.Downloaded
-	}
-	last, ok, err := h.Catalogue.LastAttempt(id)
-	if err != nil {
-		alert("ARCHIVO_DANADO", "%s: no se puede leer cómo terminó el último intento de renovarla%s. Se escribe de nuevo en el próximo.", id, damagedFile(err))
-	}
-	if !ok || err != nil {
-		return s
-	}
-	if serving != nil && before(last.At, serving.Version().Downloaded) {
-		// Whoever published what serves died before it could say so.
-		return s
-	}
-	s.Checked = ptr(last.At)
-	switch last.Outcome {
-	case snapshots.OutcomeQuarantined:
-		s.State, s.Quarantine = quarantined, &quarantine{last.VersionID, last.Faults}
-		alert("FUENTE_EN_CUARENTENA", "%s: la última descarga no pasó la revisión; sigue respondiendo la versión anterior, si la hay.", id)
-	case snapshots.OutcomeFailed:
-		s.State, s.Failure = noAnswer, ptr(last.Error)
-		alert("FUENTE_NO_RESPONDE", "%s: el último intento de renovarla no obtuvo un archivo; sigue respondiendo la versión anterior, si la hay.", id)
-	}
-	return s
-}
-
-// before compares two moments of manifests, which are well-formed.
-func before(a, b string) bool {
-	x, errX := time.Parse(time.RFC3339, a)
-	y, errY := time.Parse(time.RFC3339, b)
-	return errX == nil && errY == nil && x.Before(y)
-}
-
-func ptr[T any](v T) *T { return &v }
-
 func healthSchema() *jsonschema.Schema {
 	return op.Titled("Salud", op.Object(
 		op.F("servicio", op.Text("")),
@@ -207,25 +207,14 @@ func healthSchema() *jsonschema.Schema {
 			op.F("edicion_sha256", op.SHA256("")),
 			op.F("publicada", op.Moment("")),
 		))),
-		op.F("fuentes", op.List(op.Object(
-			op.F("source", op.Text("")),
-			op.F("sha256", op.OrNull(op.SHA256("Del archivo oficial que responde."))),
-			op.F("registros", op.OrNull(op.Integer(""))),
-			op.F("publicada", op.OrNull(op.Moment("Cuándo empezó a responderse desde esta versión (publicada_en_reset)."))),
-			op.F("corte", op.OrNull(op.Day("Fecha de corte dentro del archivo."))),
-			op.F("descargada", op.OrNull(op.Moment(""))),
-			op.F("revisada", op.OrNull(op.Moment("Cuándo fue el último intento de renovarla, haya terminado como haya terminado."))),
-			op.F("source_version_id", op.OrNull(op.Integer(""))),
-			op.F("estado", op.OneOf("Cómo terminó el último intento de renovar nuestra copia; no dice nada de ninguna empresa. "+
-				"cargada no afirma que la autoridad no haya publicado algo más nuevo.", loaded, quarantined, noAnswer, notLoaded)),
-			op.F("cuarentena", op.OrNull(op.Object(
-				op.F("source_version_id", op.Integer("")),
-				op.F("motivos", op.List(op.Object(op.F("codigo", op.Text("")), op.F("mensaje", op.Text(""))), "")),
-			))),
-			op.F("falla", op.OrNull(op.Text("Por qué el último intento no obtuvo un archivo."))),
-			op.F("ayuda", op.OrNull(op.Text("Qué hacer si la fuente no está cargada."))),
-		), "Una por fuente que esta versión del servicio sabe leer.")),
-		op.F("jobs", op.Empty("Tareas programadas.")),
+		op.F("fuentes", op.List(sourceSchema(), "Una por fuente que esta versión del servicio sabe leer.")),
+		op.F("jobs", op.List(op.Object(
+			op.F("job", op.Text("La que renueva una fuente se llama como ella.")),
+			op.F("status", op.OneOf("Cómo terminó la última corrida, o que está en curso. Una fallida se repite hasta que termine bien.", JobStatuses...)),
+			op.F("corrida", op.OrNull(op.Moment("Cuándo empezó la última; null si nunca ha corrido."))),
+			op.F("siguiente", op.OrNull(op.Moment("Cuándo empieza la próxima; null mientras corre y si las tareas están apagadas."))),
+			op.F("detalle", op.OrNull(op.Text("Qué dejó la última."))),
+		), "Tareas programadas.")),
 		op.F("contratacion_publica", op.Object(
 			op.F("estado", op.OneOf("", "SOURCE_NOT_LOADED")),
 			op.F("corte", op.OrNull(op.Day(""))),

@@ -4,11 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/VictoriaMetrics/metrics"
 
 	"cotejo/civil"
 	"cotejo/ingest"
@@ -16,7 +19,7 @@ import (
 	"cotejo/snapshots"
 )
 
-var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, civil.Zone)
+var noon = time.Date(2026, 10, 10, 12, 0, 0, 0, civil.Zone)
 
 // healthFixture is a catalogue with the synthetic list in service.
 type healthFixture struct {
@@ -25,6 +28,8 @@ type healthFixture struct {
 	c    *snapshots.Catalogue
 	live *snapshots.Live
 	now  time.Time
+	jobs []Job
+	body string // of the last answer
 }
 
 func newHealthFixture(t *testing.T) *healthFixture {
@@ -72,13 +77,14 @@ func (f *healthFixture) overwrite(path string) {
 }
 
 // wants compares what health says of the source, and the kinds of its alerts.
-func (f *healthFixture) wants(state, checked string, alerts ...string) sourceState {
+func (f *healthFixture) wants(state, checked string, alerts ...string) SourceState {
 	f.t.Helper()
-	h := &health{Config: Config{Catalogue: f.c, Live: f.live, Now: func() time.Time { return f.now }}}
+	h := &health{Config: Config{Catalogue: f.c, Live: f.live, Now: func() time.Time { return f.now }, Jobs: func() []Job { return f.jobs }}}
 	resp, err := h.read()
 	if err != nil {
 		f.t.Fatal(err)
 	}
+	f.body = string(resp.Body)
 	var a healthAnswer
 	if err := json.Unmarshal(resp.Body, &a); err != nil {
 		f.t.Fatal(err)
@@ -102,7 +108,7 @@ func (f *healthFixture) wants(state, checked string, alerts ...string) sourceSta
 func TestStateIsThatOfTheLastAttempt(t *testing.T) {
 	f := newHealthFixture(t)
 	hour := func(n int) string { return civil.Timestamp(noon.Add(time.Duration(n) * time.Hour)) }
-	f.wants(loaded, hour(0))
+	f.wants(upToDate, hour(0))
 	f.attempt(snapshots.Attempt{Outcome: snapshots.OutcomeFailed, Error: "respondió 403"})
 	if s := f.wants(noAnswer, hour(1), "FUENTE_NO_RESPONDE sat_69b"); s.Failure == nil || *s.Failure != "respondió 403" || *s.VersionID != 1 {
 		t.Errorf("%+v", s)
@@ -113,12 +119,150 @@ func TestStateIsThatOfTheLastAttempt(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	f.attempt(snapshots.Attempt{Outcome: snapshots.OutcomeUnchanged, VersionID: 1})
-	if s := f.wants(loaded, hour(3)); s.Quarantine != nil || s.Failure != nil {
+	if s := f.wants(upToDate, hour(3)); s.Quarantine != nil || s.Failure != nil {
 		t.Errorf("%+v", s)
 	}
 	// A record older than what serves is of a process that died before it wrote its own.
 	f.attempt(snapshots.Attempt{At: hour(-1), Outcome: snapshots.OutcomeFailed, Error: "respondió 403"})
-	f.wants(loaded, hour(0))
+	f.wants(upToDate, hour(0))
+}
+
+// TestAgeIsMeasuredByTheDateOfTheVersion: the synthetic list is of 31 August,
+// and 45 days are its rhythm.
+func TestAgeIsMeasuredByTheDateOfTheVersion(t *testing.T) {
+	f := newHealthFixture(t)
+	check := func() { f.attempt(snapshots.Attempt{Outcome: snapshots.OutcomeUnchanged, VersionID: 1}) }
+	day := func(n int) { // of October
+		f.now = time.Date(2026, 10, n, 10, 0, 0, 0, civil.Zone)
+		check()
+	}
+	day(15)
+	if s := f.wants(upToDate, civil.Timestamp(f.now)); *s.Age != 45 || s.MaxAge != 45 {
+		t.Errorf("%+v", s)
+	}
+	day(16)
+	if s := f.wants(overdue, civil.Timestamp(f.now), "FUENTE_ATRASADA del 2026-08-31, de hace 46 días"); *s.Age != 46 {
+		t.Errorf("%+v", s)
+	}
+	// Who does not answer is named first; the age is an alarm all the same.
+	f.attempt(snapshots.Attempt{Outcome: snapshots.OutcomeFailed, Error: "respondió 403"})
+	f.wants(noAnswer, civil.Timestamp(f.now), "FUENTE_ATRASADA", "FUENTE_NO_RESPONDE")
+	// A clock behind the version makes no negative age.
+	checked := civil.Timestamp(f.now)
+	f.now = time.Date(2026, 8, 1, 10, 0, 0, 0, civil.Zone)
+	if s := f.wants(noAnswer, checked, "FUENTE_NO_RESPONDE"); *s.Age != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestARejectedQuarantineRaisesNoAlarm(t *testing.T) {
+	f := newHealthFixture(t)
+	f.now = f.now.Add(time.Hour)
+	if r, err := ingest.Ingest(context.Background(), f.c, ingest.Request{Source: "sat_69b", File: f.page(), Now: f.now}); err != nil || r.Version.ID != 2 {
+		t.Fatal(r, err)
+	}
+	checked := civil.Timestamp(f.now)
+	if s := f.wants(quarantined, checked, "FUENTE_EN_CUARENTENA cotejo sources show sat_69b"); s.Quarantine.Decision != nil {
+		t.Errorf("%+v", s.Quarantine)
+	}
+	unlock, err := f.c.Lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := f.c.Decide(snapshots.Decision{VersionID: 2, Decision: snapshots.DecisionRejected, Who: "Ana Prueba", Why: "es una página"}, f.now)
+	unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := f.wants(upToDate, checked)
+	if s.Quarantine == nil || s.Quarantine.VersionID != 2 || *s.Quarantine.Decision != (DecisionState{"rechazada", d.At}) {
+		t.Errorf("%+v", s.Quarantine)
+	}
+	if strings.Contains(f.body, "Ana") || strings.Contains(f.body, "es una página") {
+		t.Errorf("health tells who decided: %s", f.body)
+	}
+}
+
+func TestNoticesAndPartialListsAreShown(t *testing.T) {
+	f := newHealthFixture(t)
+	f.attempt(snapshots.Attempt{
+		Outcome: snapshots.OutcomeUnchanged, VersionID: 1,
+		Notices: []snapshots.Notice{{Code: "PARCIAL_DIFIERE", Message: "Presuntos.csv dice otra cosa"}, {Code: "ENLACE_CAMBIO", Message: "cambió"}},
+		Partials: []snapshots.Partial{
+			{File: "Presuntos.csv", Corte: civil.Date{Year: 2026, Month: 8, Day: 31}, Rows: 9, State: "difiere", Missing: 2, Extra: 1, Example: []string{"EFO010101AA1 Presunto"}},
+			{File: "Definitivos.csv", State: "no_obtenido", Message: "respondió 404"},
+		},
+	})
+	s := f.wants(upToDate, civil.Timestamp(f.now), "FUENTE_CON_AVISOS (PARCIAL_DIFIERE, ENLACE_CAMBIO)")
+	if len(s.Notices) != 2 || s.Notices[0].Message != "Presuntos.csv dice otra cosa" || len(s.Partials) != 2 {
+		t.Fatalf("%+v", s)
+	}
+	p, q := s.Partials[0], s.Partials[1]
+	if *p.Corte != "2026-08-31" || p.Rows != 9 || p.State != "difiere" || p.Missing != 2 || p.Extra != 1 || p.Message != nil || q.Corte != nil || *q.Message != "respondió 404" {
+		t.Errorf("%+v %+v", p, q)
+	}
+}
+
+// TestASourceThatNobodySeesIsAnAlarm: the last time that counts is that of the
+// version, of an attempt that got an answer, or of the job that renews it.
+func TestASourceThatNobodySeesIsAnAlarm(t *testing.T) {
+	f := newHealthFixture(t)
+	later := func(d time.Duration) time.Time { return noon.Add(d) }
+	const limit = 36 * time.Hour
+	job := func(success time.Time, scheduled bool) {
+		j := Job{Name: "sat_69b", Status: "interrumpida", Success: success}
+		if scheduled {
+			j.Next = f.now.Add(time.Hour)
+		}
+		f.jobs = []Job{j}
+	}
+	checked := civil.Timestamp(noon)
+	f.now = later(limit)
+	job(time.Time{}, true)
+	f.wants(upToDate, checked)
+	f.now = later(limit + time.Second)
+	f.wants(upToDate, checked, "FUENTE_SIN_REVISAR desde "+checked)
+	job(later(time.Minute), true)
+	f.wants(upToDate, checked)
+	job(time.Time{}, false) // tasks are off: whoever turned them off looks by other means
+	f.wants(upToDate, checked)
+	f.jobs = []Job{{Name: "sat_69b", Status: jobRunning}}
+	f.wants(upToDate, checked, "FUENTE_SIN_REVISAR")
+	f.jobs = []Job{{Name: "otra", Status: jobFailed}}
+	f.wants(upToDate, checked, "TAREA_FALLIDA otra")
+	// A failure of the server is the source's alarm, not the task's.
+	f.now = noon
+	f.attempt(snapshots.Attempt{Outcome: snapshots.OutcomeFailed, Error: "respondió 403"})
+	f.jobs = []Job{{Name: "sat_69b", Status: jobFailed}}
+	f.wants(noAnswer, civil.Timestamp(f.now), "FUENTE_NO_RESPONDE")
+}
+
+func TestMeasure(t *testing.T) {
+	f := newHealthFixture(t)
+	measured := func() string {
+		var b strings.Builder
+		Measure(Config{Catalogue: f.c, Live: f.live, Now: func() time.Time { return f.now }})
+		metrics.WritePrometheus(&b, false)
+		return b.String()
+	}
+	has := func(text string, lines ...string) {
+		t.Helper()
+		for _, line := range lines {
+			if !strings.Contains(text, line+"\n") {
+				t.Errorf("no %q in\n%s", line, text)
+			}
+		}
+	}
+	ed := f.live.Acquire()
+	rows := ed.Source("sat_69b").Version().Rows
+	ed.Release()
+	// From the start of 31 August to noon of 10 October.
+	has(measured(), `cotejo_edition_id 1`, fmt.Sprintf(`cotejo_source_age_seconds{source="sat_69b"} %d`, 40*86400+12*3600),
+		fmt.Sprintf(`cotejo_source_rows{source="sat_69b"} %d`, rows),
+		`cotejo_source_quarantined{source="sat_69b"} 0`,
+		`cotejo_source_age_seconds{source="sat_69b_bis"} NaN`, `cotejo_source_rows{source="sat_69b_bis"} 0`)
+	f.attempt(snapshots.Attempt{Outcome: snapshots.OutcomeQuarantined, VersionID: 5, Faults: []snapshots.Fault{{Code: "HTML", Message: "página"}}})
+	has(measured(), `cotejo_source_quarantined{source="sat_69b"} 1`)
 }
 
 func TestHealthNamesDamagedFiles(t *testing.T) {
@@ -136,7 +280,7 @@ func TestHealthNamesDamagedFiles(t *testing.T) {
 	f.overwrite("versions/2.json")
 	f.wants(quarantined, civil.Timestamp(f.now), "ARCHIVO_DANADO versions/2.json", "FUENTE_EN_CUARENTENA sat_69b")
 	f.overwrite("checked/sat_69b.json")
-	f.wants(loaded, checked, "ARCHIVO_DANADO versions/2.json", "ARCHIVO_DANADO checked/sat_69b.json")
+	f.wants(upToDate, checked, "ARCHIVO_DANADO versions/2.json", "ARCHIVO_DANADO checked/sat_69b.json")
 
 	f.overwrite("editions/1.json")
 	live, err := snapshots.NewLive(f.c)

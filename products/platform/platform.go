@@ -23,16 +23,23 @@ type Config struct {
 	Live      *snapshots.Live      // the edition that live keys are answered from
 	Pipeline  *operation.Pipeline  // for its ledger: recorded answers
 	Now       func() time.Time
+	// Conditions must hold for /readyz, beside those that it looks at itself.
+	Conditions []Condition
+	// Notices are further alerts of /v1/salud; nil: there are none.
+	Notices func() []Notice
+	// Jobs lists the scheduled tasks; nil: there are none.
+	Jobs func() []Job
 }
 
 // Operations lists what this family can do.
 func Operations(c Config) []operation.Operation {
 	h := &health{Config: c}
-	return []operation.Operation{{
+	return append(probes(c), []operation.Operation{{
 		ID: "consultarSalud", Method: "GET", Path: "/v1/salud", Tag: "Servicio", Auth: operation.Open,
 		Summary: "Estado del servicio y de sus fuentes",
 		Description: "Dice qué versión de cada fuente oficial responde ahora, cuándo se descargó, cuándo se revisó por última vez " +
-			"y, si la última descarga está en cuarentena, por qué. Gratuita y sin llave.\n\n" +
+			"y, si la última descarga está en cuarentena, por qué; qué fuentes pasan de la antigüedad que se espera de ellas, y cómo van las " +
+			"tareas que las renuevan. Una alerta no cambia el código 200. Gratuita y sin llave.\n\n" +
 			"Que una fuente esté al día no dice nada sobre ningún RFC.",
 		Output: healthSchema(),
 		Read: func(context.Context, operation.Call) (operation.Response, error) {
@@ -80,7 +87,7 @@ func Operations(c Config) []operation.Operation {
 		Read: func(_ context.Context, call operation.Call) (operation.Response, error) {
 			return readRecord(c.Pipeline, call)
 		},
-	}}
+	}}...)
 }
 
 // readRecord gives a recorded answer back. What does not exist, what belongs to
