@@ -47,7 +47,8 @@ func (f *Finding) fail(verdict, format string, args ...any) {
 // use. Its zero value needs the catalogues only.
 type Verifier struct {
 	Sources, Sandbox *snapshots.Catalogue
-	editions         []*openEdition // the one used last comes last
+	editions         []*openEdition        // the one used last comes last
+	known            map[bool]*editionList // by sandbox; read when first asked for
 }
 
 // maxEditions bounds the editions that are open at once: each maps its files.
@@ -67,9 +68,9 @@ type openEdition struct {
 
 // differs says what an acta differs in from the edition that it was written of,
 // which is one of those with this hash; "" when it agrees with one of them.
-func (e *openEdition) differs(a *acta, registro []byte) (what string) {
+func (e *openEdition) differs(a *acta, registro []byte, past map[string]*snapshots.Version) (what string) {
 	for i := range e.manifests {
-		if what = a.differs(registro, &e.manifests[i], e.version); what == "" {
+		if what = a.differs(registro, &e.manifests[i], past, e.version); what == "" {
 			return ""
 		}
 	}
@@ -144,7 +145,14 @@ func (v *Verifier) Check(r ledger.Record) (Finding, error) {
 		f.fail(verdict, "%v", edition.fault)
 		return f, nil
 	}
-	if what := edition.differs(&a, r.Registro); what != "" {
+	what, err := v.actaDiffers(&a, &r, &header, edition)
+	switch {
+	case isFault(err):
+		f.fail(SinArchivos, "acta: %v", err)
+		return f, nil
+	case err != nil:
+		return f, fmt.Errorf("%s: %w", f.ID, err)
+	case what != "":
 		f.fail(NoCoincide, "acta: %s", what)
 		return f, nil
 	}

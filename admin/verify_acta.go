@@ -25,6 +25,7 @@ import (
 
 // acta is what a stored acta says.
 type acta struct {
+	Conocida json.RawMessage              `json:"conocida"`
 	At       string                       `json:"consultado"`
 	Engine   string                       `json:"engine_version"`
 	ID       string                       `json:"verification_id"`
@@ -79,31 +80,37 @@ func besideDiffers(r *ledger.Record, h *query.Header, a *acta) string {
 
 // differs compares the versions that the acta names with the manifests of an
 // edition and with the registro, and says what differs. A member that the acta
-// lacks is not compared. version reads the manifest of a version.
-func (a *acta) differs(registro []byte, ed *snapshots.EditionManifest, version func(id int) (snapshots.Version, error)) string {
-	named := map[string]bool{}
+// lacks is not compared. version reads the manifest of a version; past lists by
+// source the earlier versions that the question asks, as far as they are known.
+func (a *acta) differs(registro []byte, ed *snapshots.EditionManifest, past map[string]*snapshots.Version, version func(id int) (snapshots.Version, error)) string {
+	named := map[int]bool{}
 	for _, said := range a.Versions {
 		id, err := strconv.Atoi(string(said["id"]))
-		at := slices.IndexFunc(ed.Sources, func(e snapshots.EditionEntry) bool { return e.VersionID == id })
+		at := slices.IndexFunc(ed.Sources, func(e snapshots.EditionEntry) bool { return slices.Contains(e.Chain, id) })
 		if err != nil || at < 0 {
 			return fmt.Sprintf("la versión %s no es de su edición", said["id"])
 		}
 		entry := &ed.Sources[at]
-		if named[entry.Source] {
+		if named[id] {
 			return fmt.Sprintf("nombra dos veces la versión %d", id)
 		}
-		named[entry.Source] = true
+		named[id] = true
 		version, err := version(id)
 		if err != nil {
 			return err.Error()
 		}
+		if !bytes.Contains(registro, []byte(version.SHA256)) {
+			return fmt.Sprintf("nombra la versión %d y el registro no", id)
+		}
 		want := map[string]string{
-			"source":             entry.Source,
-			"sha256":             version.SHA256,
-			"publicada_en_reset": entry.PublishedReset,
-			"descargada":         version.Downloaded,
-			"url":                version.URL,
-			"obtenida_de":        version.Obtained,
+			"source":      entry.Source,
+			"sha256":      version.SHA256,
+			"descargada":  version.Downloaded,
+			"url":         version.URL,
+			"obtenida_de": version.Obtained,
+		}
+		if id == entry.VersionID {
+			want["publicada_en_reset"] = entry.PublishedReset
 		}
 		if version.Published != "" {
 			want["ultima_modificacion_servidor"] = version.Published
@@ -121,8 +128,11 @@ func (a *acta) differs(registro []byte, ed *snapshots.EditionManifest, version f
 	}
 	// A registro carries the SHA-256 of each version that was consulted.
 	for _, entry := range ed.Sources {
-		if consulted := bytes.Contains(registro, []byte(entry.SHA256)); consulted != named[entry.Source] {
-			return fmt.Sprintf("el registro y el acta no nombran las mismas versiones (%s, versión %d)", entry.Source, entry.VersionID)
+		if bytes.Contains(registro, []byte(entry.SHA256)) && !named[entry.VersionID] {
+			return fmt.Sprintf("el registro nombra la versión %d de %s y el acta no", entry.VersionID, entry.Source)
+		}
+		if p := past[entry.Source]; p != nil && bytes.Contains(registro, []byte(p.SHA256)) && !named[p.ID] {
+			return fmt.Sprintf("el registro nombra la versión %d de %s y el acta no", p.ID, entry.Source)
 		}
 	}
 	return ""

@@ -46,6 +46,12 @@ func catalogue(t *testing.T, editions int) (c *snapshots.Catalogue, shas []strin
 // record answers a question as the pipeline does.
 func record(t *testing.T, c *snapshots.Catalogue, rfc string) ledger.Record {
 	t.Helper()
+	return recordOf(t, c, rfc, civil.Date{})
+}
+
+// recordOf answers a question about an earlier day, when past is one.
+func recordOf(t *testing.T, c *snapshots.Catalogue, rfc string, past civil.Date) ledger.Record {
+	t.Helper()
 	m, err := c.LatestEdition()
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +66,7 @@ func record(t *testing.T, c *snapshots.Catalogue, rfc string) ledger.Record {
 		t.Fatal(err)
 	}
 	at := time.Date(2026, 11, 20, 18, 0, 0, 0, time.UTC)
-	registro, outcome, err := query.AppendRegistro(nil, query.Company{RFC: parsed}, civil.Of(at), ed)
+	registro, outcome, err := query.AppendRegistro(nil, query.Company{RFC: parsed, Past: past}, civil.Of(at), ed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,10 +77,35 @@ func record(t *testing.T, c *snapshots.Catalogue, rfc string) ledger.Record {
 	sum := sha256.Sum256(registro)
 	edition, _ := hex.DecodeString(m.SHA256)
 	copy(r.Edition[:], edition)
-	v := ed.Source("sat_69b").Version()
-	r.Acta = fmt.Appendf(nil, `{"consultado":%q,"engine_version":"1.0.0","registro_sha256":"%x","verification_id":%q,`+
-		`"versiones":[{"descargada":%q,"id":%d,"publicada_en_reset":%q,"sha256":%q,"url":%q}]}`,
-		civil.Timestamp(at), sum, r.ID, v.Downloaded, v.ID, m.Sources[0].PublishedReset, v.SHA256, v.URL)
+	source := ed.Source("sat_69b")
+	named := func(v *snapshots.Version, published string) string {
+		return fmt.Sprintf(`{"descargada":%q,"id":%d,%s"sha256":%q,"url":%q}`, v.Downloaded, v.ID, published, v.SHA256, v.URL)
+	}
+	versions := named(source.Version(), fmt.Sprintf(`"publicada_en_reset":%q,`, m.Sources[0].PublishedReset))
+	conocida := ""
+	if !past.IsZero() {
+		if i, ok := source.VersionAt(past); ok && source.ChainManifest(i).ID != source.Version().ID {
+			versions += "," + named(source.ChainManifest(i), "")
+		}
+		live, err := snapshots.NewLive(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := query.AppendConocida(nil, query.Company{RFC: parsed, Past: past}, func(source string) (*query.Served, error) {
+			k, err := live.KnownAt(source, past.End())
+			if err != nil || k == nil {
+				return nil, err
+			}
+			t.Cleanup(k.Release)
+			return &query.Served{Edition: k.Edition, SHA256: k.SHA256, Published: k.Published, Entry: &k.Entry, Version: &k.Version, Find: k.Find}, nil
+		})
+		if err := errors.Join(err, live.Close()); err != nil {
+			t.Fatal(err)
+		}
+		conocida = `"conocida":` + string(text) + ","
+	}
+	r.Acta = fmt.Appendf(nil, `{%s"consultado":%q,"engine_version":"1.0.0","registro_sha256":"%x","verification_id":%q,"versiones":[%s]}`,
+		conocida, civil.Timestamp(at), sum, r.ID, versions)
 	return r
 }
 
@@ -105,7 +136,7 @@ func TestTheVerifierCanSayNo(t *testing.T) {
 	f("registro", NoCoincide, func(r *ledger.Record) { r.Registro[len(r.Registro)/2] ^= 1 })
 	f("registro and its hash", NoCoincide, func(r *ledger.Record) { reseal(r, "Definitivo", "Desvirtuado") })
 	f("question and hash", NoCoincide, func(r *ledger.Record) { reseal(r, `"rfc":"EFO010101AA1"`, `"rfc":"EFO010101AA2"`) })
-	f("engine", NoRecalculado, func(r *ledger.Record) { reseal(r, "COMPANY/1", "COMPANY/99") })
+	f("engine", NoRecalculado, func(r *ledger.Record) { reseal(r, "COMPANY/2", "COMPANY/99") })
 	f("edition", NoCoincide, func(r *ledger.Record) { r.Edition[0] ^= 1 })
 	f("unknown edition", SinEdicion, func(r *ledger.Record) {
 		known := hex.EncodeToString(r.Edition[:])
@@ -132,6 +163,53 @@ func TestTheVerifierCanSayNo(t *testing.T) {
 		at := bytes.Index(r.Acta, []byte(`"versiones":[`)) + len(`"versiones":[`)
 		r.Acta = append(slices.Clone(r.Acta[:at]), "]}"...)
 	})
+}
+
+// TestTheVerifierKnowsThePast lays altered answers about earlier days beside
+// their editions: cortes of 10, 11 and 12 August, published on 19 September.
+func TestTheVerifierKnowsThePast(t *testing.T) {
+	c, _ := catalogue(t, 3)
+	v := &Verifier{Sources: c, Sandbox: c}
+	defer v.Close()
+	f := func(what string, month time.Month, day int, want string, from, to string) {
+		t.Helper()
+		r := recordOf(t, c, "EFO010101AA1", civil.Date{Year: 2026, Month: month, Day: day})
+		altered := bytes.Replace(r.Acta, []byte(from), []byte(to), 1)
+		if from != to && bytes.Equal(altered, r.Acta) {
+			t.Fatalf("%s: nothing was altered in %s", what, r.Acta)
+		}
+		r.Acta = altered
+		if got, err := v.Check(r); err != nil || got.Verdict != want {
+			t.Errorf("%s: %+v, %v; want %s", what, got, err, want)
+		}
+	}
+	f("before the first version", 8, 9, Coincide, "", "")
+	f("a version of that day, before the first edition", 8, 10, Coincide, "", "")
+	f("the day of the editions", 9, 19, Coincide, "", "")
+	f("since then", 11, 1, Coincide, "", "")
+	f("today", 11, 20, Coincide, "", "")
+	f("a version of no part in it", 8, 9, NoCoincide, `"versiones":[{`, `"versiones":[{"descargada":"2026-09-19T05:00:00-06:00","id":1},{`)
+	f("another version is named", 8, 10, NoCoincide, `"id":1,`, `"id":2,`)
+	f("a version that is served no more", 8, 10, NoCoincide, `"id":1,`, `"id":1,"publicada_en_reset":"2026-09-19T05:00:00-06:00",`)
+	f("nothing was known", 11, 1, NoCoincide, `"sat_69b_bis":null`, `"sat_69b_bis":0`)
+	f("another edition", 11, 1, NoCoincide, `"edicion":3`, `"edicion":2`)
+	f("another situation", 11, 1, NoCoincide, `"situacion":"Definitivo"`, `"situacion":"Presunto"`)
+	f("another download", 11, 1, NoCoincide, `"source_version_id":3`, `"source_version_id":2`)
+	f("something was known before the first edition", 8, 10, NoCoincide, `"sat_69b":null`, `"sat_69b":{}`)
+	f("conocida left out", 8, 10, NoCoincide, `"conocida":{"sat_69b":null,"sat_69b_bis":null},`, ``)
+
+	r := record(t, c, "EFO010101AA1")
+	r.Acta = bytes.Replace(r.Acta, []byte(`{`), []byte(`{"conocida":{"sat_69b":null,"sat_69b_bis":null},`), 1)
+	if got, err := v.Check(r); err != nil || got.Verdict != NoCoincide {
+		t.Errorf("conocida of an ordinary answer: %+v, %v", got, err)
+	}
+	// A version of that day that the acta leaves out.
+	r = recordOf(t, c, "EFO010101AA1", civil.Date{Year: 2026, Month: 8, Day: 10})
+	at := bytes.LastIndex(r.Acta, []byte(`,{"descargada"`))
+	r.Acta = append(slices.Clone(r.Acta[:at]), "]}"...)
+	if got, err := v.Check(r); err != nil || got.Verdict != NoCoincide {
+		t.Errorf("version of that day left out: %+v, %v", got, err)
+	}
 }
 
 func TestEditionsOpenAtOnceAreBounded(t *testing.T) {
