@@ -8,10 +8,10 @@ LINTER  ?= $(shell command -v golangci-lint || ls "$$($(GO) env GOPATH)/bin/gola
 PACKAGES := ./... ./testdata/mirror
 # Where two goroutines can disagree about money or about which files are current.
 RACED    := ./store/... ./snapshots/... ./api/... ./admin
-# Where a process is killed while it writes.
+# Where a process is killed while it writes, and the mistakes that the crash test must find.
 KILLED   := ./cmd/cotejo
-KILLS    ?= 20
-# The race detector makes these some twelve times as slow; make test runs 500 and 100.
+KILLS    ?= 60
+# The race detector makes these some twelve times as slow; make test runs 5000 and 100.
 RACED_CRASHES ?= 30
 RACED_CHECKS  ?= 20
 FUZZTIME ?= 10s
@@ -51,8 +51,9 @@ race: ## the tests of store, ledger, snapshots, api and admin under the race det
 	$(GO) test -race $(RACED)
 	COTEJO_CRASHES=$(RACED_CRASHES) $(GO) test -race ./ledger -rapid.checks=$(RACED_CHECKS)
 
-kill: ## kill -9 of a writing process, KILLS times: no acknowledged write may be missing
-	COTEJO_KILLS=$(KILLS) $(GO) test -count=1 -run Kill $(KILLED)
+kill: ## kill -9 of a writing process, KILLS times: no acknowledged write may be missing; and the mutants
+	COTEJO_KILLS=$(KILLS) $(GO) test -count=1 -v -run Kill $(KILLED)
+	$(GO) test -count=1 -tags mutants -run Mutant ./ledger
 
 bench: build ## what we claim about speed, as ratios
 	bin/cotejo bench company

@@ -26,7 +26,7 @@ import (
 const layers = `cmd/cotejo
 bench
 testdata/mirror
-api mcp jobs admin
+api mcp jobs admin backup
 products/*
 operation documents ingest
 query snapshots/columnar
@@ -34,7 +34,7 @@ accounts obligations monitoring funding constancias
 legal catalog
 ledger snapshots
 index cep cfdi
-fuzzy checks payroll reconcile tlog store canon safexml delta sandbox
+fuzzy checks payroll reconcile tlog store canon safexml delta sandbox machine
 civil
 `
 

@@ -22,7 +22,7 @@ import (
 const benchAskers = 128
 
 type benchCmd struct {
-	Name string `arg:"" enum:"company" help:"Qué medir: company."`
+	Name string `arg:"" enum:"company,ledger" help:"Qué medir: company o ledger."`
 	Full bool   `help:"Tamaños reales, sin límite de tiempo."`
 }
 
@@ -38,7 +38,10 @@ func (c *benchCmd) Run(a *app) error {
 		},
 		Progress: func(format string, args ...any) { fmt.Fprintf(a.stderr, format+"\n", args...) },
 	}
-	report, err := bench.Company(a.ctx, host, c.Full)
+	measure := map[string]func(context.Context, bench.Host, bool) (bench.Report, error){
+		"company": bench.Company, "ledger": bench.Ledger,
+	}[c.Name]
+	report, err := measure(a.ctx, host, c.Full)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"time"
 
 	"cotejo/accounts"
 	"cotejo/admin"
@@ -108,7 +107,10 @@ func (n *node) commands() admin.Commands {
 			}
 			return n.wallet(org)
 		}),
-		"verify": n.verify,
+		"verify":    n.verify,
+		"backup":    n.backup,
+		"jobs.list": n.listJobs,
+		"jobs.run":  n.runJob,
 		"status": on(func(context.Context, orgArgs) (any, error) {
 			return statusReply{os.Getpid(), civil.Timestamp(n.opened)}, nil
 		}),
@@ -165,7 +167,7 @@ func (n *node) wallet(org ledger.OrgID) (walletReply, error) {
 	if err != nil {
 		return walletReply{}, err
 	}
-	w, err := n.ledger.Wallet(o.Account, time.Now())
+	w, err := n.ledger.Wallet(o.Account, now())
 	reply := walletReply{Org: accounts.FormatOrg(org), Balance: pesos(w.Balance), Lots: []lotReply{}}
 	for _, l := range w.Lots {
 		reply.Lots = append(reply.Lots, lotReply{l.Number, pesos(l.Centavos), civil.Timestamp(l.Expires)})

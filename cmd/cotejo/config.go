@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -13,15 +14,57 @@ import (
 	"github.com/knadh/koanf/providers/env/v2"
 	"github.com/knadh/koanf/providers/file"
 	"github.com/knadh/koanf/v2"
+
+	"cotejo/ingest"
 )
 
+// setting is one thing that can be configured.
+type setting struct{ key, def, doc string }
+
 // settings lists everything that can be configured, with its default. A key
-// that is not in this list is an error wherever it is written.
-var settings = []struct{ key, def, doc string }{
+// that is neither here nor in sourceSettings is an error wherever it is written.
+var settings = []setting{
 	{"data", "cotejo-data", "carpeta de datos"},
 	{"addr", "127.0.0.1:8080", "dirección en la que escucha el servicio"},
 	{"mirror", "", "raíz desde la que se descargan las fuentes; vacía: los servidores oficiales"},
 	{"pepper_file", "", "archivo con el secreto de las llaves; vacío: DATA/pepper, creado al primer arranque"},
+	{"anchor", "", "archivo que recuerda hasta dónde llegan las cuentas, mejor en otro disco; vacío: DATA/ancla.json"},
+	{"min_free", "auto", "espacio libre bajo el cual no se acepta nada con costo: 2GiB, 500MB; auto: 5 % del disco, de 1 a 16 GiB; 0: sin límite"},
+	{"metrics_addr", "127.0.0.1:9180", "dirección de GET /metrics, nunca la pública; vacía: sin métricas"},
+	{"shutdown_wait", "2s", "cuánto se sigue atendiendo al cerrar, ya como no listo, para que el balanceador se entere"},
+	{"jobs", "on", "tareas programadas de «cotejo serve»: on, off"},
+}
+
+// sourceSettings lists what can be configured of each source. They are shown
+// only when they are set.
+var sourceSettings = func() (all []setting) {
+	for _, id := range ingest.Sources() {
+		all = append(all,
+			setting{"fuentes." + id + ".proxy", "", "proxy para descargar " + id},
+			setting{"fuentes." + id + ".ca_file", "", "archivo PEM con autoridades o certificados intermedios que además valen para " + id})
+	}
+	return all
+}()
+
+// knownSetting finds a setting by its key.
+func knownSetting(key string) (setting, bool) {
+	for _, s := range slices.Concat(settings, sourceSettings) {
+		if s.key == key {
+			return s, true
+		}
+	}
+	return setting{}, false
+}
+
+// settingOfVariable is the key that a variable's name, without its prefix and in
+// lower case, sets: the dots of a key are underscores there, as those inside it.
+func settingOfVariable(name string) string {
+	for _, s := range sourceSettings {
+		if strings.ReplaceAll(s.key, ".", "_") == name {
+			return s.key
+		}
+	}
+	return name
 }
 
 // originDefault marks a value that nobody set, originFlag one of this command.
@@ -46,14 +89,14 @@ func loadConfiguration(path string, flags map[string]string, environ []string) (
 	c := configuration{map[string]string{}, map[string]string{}}
 	overlay := func(origin string, k *koanf.Koanf) error {
 		for _, key := range k.Keys() {
-			if !slices.ContainsFunc(settings, func(s struct{ key, def, doc string }) bool { return s.key == key }) {
+			if _, ok := knownSetting(key); !ok {
 				return fmt.Errorf("%s: no existe el ajuste «%s»%s", origin, key, nearest(key))
 			}
 			c.values[key], c.origins[key] = k.String(key), origin
 		}
 		return nil
 	}
-	for _, s := range settings {
+	for _, s := range slices.Concat(settings, sourceSettings) {
 		c.values[s.key], c.origins[s.key] = s.def, originDefault
 	}
 
@@ -81,7 +124,7 @@ func loadConfiguration(path string, flags map[string]string, environ []string) (
 			case "config", "lang", "shared", "kills", "crashes":
 				return "", nil // not settings: the file's own name, language, test knobs
 			default:
-				return key, value
+				return settingOfVariable(key), value
 			}
 		},
 	}), nil)
@@ -100,13 +143,34 @@ func loadConfiguration(path string, flags map[string]string, environ []string) (
 	if err := fromFlags.Load(confmap.Provider(given, "."), nil); err != nil {
 		return c, err
 	}
-	return c, overlay(originFlag, fromFlags)
+	if err := overlay(originFlag, fromFlags); err != nil {
+		return c, err
+	}
+	return c, c.check()
+}
+
+// check refuses values that would only be found wrong while the service runs.
+func (c configuration) check() error {
+	if v := c.get("jobs"); v != "on" && v != "off" {
+		return fmt.Errorf("%s: jobs es on u off, no «%s»", c.origins["jobs"], v)
+	}
+	for _, id := range ingest.Sources() {
+		if err := c.access(id).Check(id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// access is how the server of a source is reached.
+func (c configuration) access(source string) ingest.Access {
+	return ingest.Access{Proxy: c.get("fuentes." + source + ".proxy"), CAFile: c.get("fuentes." + source + ".ca_file")}
 }
 
 // nearest suggests the setting that a mistyped key may have meant.
 func nearest(key string) string {
 	best, bestDistance := "", 3
-	for _, s := range settings {
+	for _, s := range slices.Concat(settings, sourceSettings) {
 		if d := editDistance(key, s.key); d < bestDistance {
 			best, bestDistance = s.key, d
 		}
@@ -147,9 +211,18 @@ func (cmd *configShow) Run(app *app) error {
 		Origin string `json:"origen,omitempty"`
 		Doc    string `json:"descripcion"`
 	}
-	lines := make([]line, len(settings))
-	for i, s := range settings {
+	shown := slices.Clone(settings)
+	for _, s := range sourceSettings {
+		if app.config.get(s.key) != "" {
+			shown = append(shown, s)
+		}
+	}
+	lines := make([]line, len(shown))
+	for i, s := range shown {
 		lines[i] = line{Key: s.key, Value: app.config.get(s.key), Doc: s.doc}
+		if u, err := url.Parse(lines[i].Value); err == nil && u.User != nil {
+			lines[i].Value = u.Redacted() // of a proxy with a password
+		}
 		if cmd.Origin {
 			lines[i].Origin = app.config.origins[s.key]
 		}

@@ -34,6 +34,45 @@ func TestLayersOfTheConfiguration(t *testing.T) {
 	f("pepper_file", "", originDefault)
 }
 
+func TestSettingsOfASource(t *testing.T) {
+	path := writeConfig(t, "jobs: off\nfuentes:\n  sat_69b:\n    proxy: http://usuario:secreto@proxy.test:3128\n")
+	c, err := loadConfiguration(path, nil, nil)
+	if err != nil || c.get("jobs") != "off" || c.access("sat_69b").Proxy != "http://usuario:secreto@proxy.test:3128" {
+		t.Fatalf("%+v, %v", c.values, err)
+	}
+	// The variable's underscores are those of the id, and dots.
+	c, err = loadConfiguration(path, nil, []string{"COTEJO_FUENTES_SAT_69B_PROXY=socks5://otro.test:1080", "COTEJO_JOBS=on"})
+	if err != nil || c.get("jobs") != "on" || c.access("sat_69b").Proxy != "socks5://otro.test:1080" || c.access("sat_69b").CAFile != "" {
+		t.Fatalf("%+v, %v", c.values, err)
+	}
+	if !strings.HasPrefix(c.origins["fuentes.sat_69b.proxy"], "variable") {
+		t.Errorf("origen %q", c.origins["fuentes.sat_69b.proxy"])
+	}
+
+	shown := cotejo(t, 0, "config", "show", "--config", path)
+	if !strings.Contains(shown, "fuentes.sat_69b.proxy") || strings.Contains(shown, "secreto@") || strings.Contains(shown, "ca_file") {
+		t.Errorf("config show = %s", shown)
+	}
+	if shown := cotejo(t, 0, "config", "show"); strings.Contains(shown, "fuentes.") {
+		t.Errorf("sin ajustes de fuentes, config show = %s", shown)
+	}
+}
+
+func TestWrongValuesAreErrors(t *testing.T) {
+	f := func(file, want string) {
+		t.Helper()
+		_, err := loadConfiguration(writeConfig(t, file), nil, nil)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secreto") {
+			t.Fatalf("error = %v, se esperaba %q", err, want)
+		}
+	}
+	f("jobs: true\n", "jobs es on u off, no «true»")
+	f("fuentes:\n  sat_69b:\n    proxy: ftp://usuario:secreto@proxy.test\n", "fuentes.sat_69b.proxy")
+	f("fuentes:\n  sat_69b:\n    ca_file: /no/existe.pem\n", "fuentes.sat_69b.ca_file")
+	f("fuentes:\n  sat_69b:\n    proxi: x\n", "¿Quiso decir «fuentes.sat_69b.proxy»?")
+	f("fuentes:\n  nada:\n    proxy: http://proxy.test:1\n", "«fuentes.nada.proxy»")
+}
+
 func TestUnknownSettingsAreErrors(t *testing.T) {
 	f := func(file string, environ []string, want string) {
 		t.Helper()

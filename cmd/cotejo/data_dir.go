@@ -22,9 +22,11 @@ const (
 	dirSources  = "fuentes" // catalogue of the official sources
 	dirSandbox  = "sandbox" // catalogue of the synthetic ones
 	dirAccounts = "cuentas" // store of account data
+	dirJobs     = "jobs"    // how the runs of scheduled work ended
 	fileFormat  = "FORMATO" // number of this layout; a directory without it holds no data
 	filePepper  = "pepper"  // secret that keys the hashes of API keys
-	fileDemo    = "DEMO"    // says that a demonstration made the directory
+	fileAnchor  = "ancla.json"
+	fileDemo    = "DEMO" // says that a demonstration made the directory
 )
 
 // dataDir is an opened data directory: the part that any number of processes
@@ -33,6 +35,9 @@ type dataDir struct {
 	path             string
 	sources, sandbox *snapshots.Catalogue
 }
+
+// room names a file or folder of the directory.
+func (d *dataDir) room(name string) string { return filepath.Join(d.path, name) }
 
 // access says what a command does to a data directory that is not there.
 type access bool

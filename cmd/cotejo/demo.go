@@ -25,7 +25,15 @@ import (
 // demoBalance is what the demonstration's wallet is funded with, in centavos.
 const demoBalance = 500_00
 
-const demoSource = "sat_69b"
+// demoSources are what the demonstration ingests, with the day that the mirror's
+// file states at a stage.
+var demoSources = []struct {
+	id    string
+	corte func(stage int) civil.Date
+}{
+	{"sat_69b", mirror.Corte},
+	{"sat_69b_bis", mirror.CorteBis},
+}
 
 type demoCmd struct {
 	Addr *string `help:"Dirección y puerto; si el puerto está ocupado se toma el siguiente libre." placeholder:"HOST:PUERTO"`
@@ -85,12 +93,13 @@ func runDemo(a *app, config configuration) error {
 	if err != nil {
 		return err
 	}
-	started := time.Now()
 	versions, err := ingestMirror(a.ctx, n.dataDir)
 	if err != nil {
 		return errors.Join(err, n.close())
 	}
-	fmt.Fprintf(out, "✓ sat_69b: %d versiones descargadas, verificadas e indexadas   %.1f s\n", versions, time.Since(started).Seconds())
+	for i, source := range demoSources {
+		fmt.Fprintf(out, "✓ %s: %d versiones descargadas, verificadas e indexadas\n", source.id, versions[i])
+	}
 
 	live, test, err := demoAccount(a.ctx, n)
 	if err != nil {
@@ -122,23 +131,26 @@ Ctrl-C termina.
 }
 
 // ingestMirror loads the stages of the bundled mirror, oldest first, and returns
-// how many versions there are now. A directory that was used before goes on from
-// the version that it serves.
-func ingestMirror(ctx context.Context, d *dataDir) (versions int, err error) {
+// how many versions there are now of each of demoSources. A directory that was
+// used before goes on from the versions that it serves.
+func ingestMirror(ctx context.Context, d *dataDir) (versions []int, err error) {
 	serving, err := d.sources.LatestEdition()
 	if err != nil && !errors.Is(err, snapshots.ErrNoEdition) {
-		return 0, err
+		return nil, err
 	}
-	var corte civil.Date
-	for _, e := range serving.Sources {
-		if e.Source == demoSource {
-			corte, versions = e.Corte, len(e.Chain)
+	versions = make([]int, len(demoSources))
+	cortes := make([]civil.Date, len(demoSources))
+	for i, source := range demoSources {
+		for _, e := range serving.Sources {
+			if e.Source == source.id {
+				cortes[i], versions[i] = e.Corte, len(e.Chain)
+			}
 		}
 	}
 	var stage atomic.Int64
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	server := &http.Server{
 		Handler:           mirror.Handler(func() int { return int(stage.Load()) }),
@@ -147,21 +159,25 @@ func ingestMirror(ctx context.Context, d *dataDir) (versions int, err error) {
 	go func() { _ = server.Serve(l) }()
 	defer server.Close()
 	for n := range mirror.Stages {
-		if !corte.Before(mirror.Corte(n)) {
-			continue
-		}
 		stage.Store(int64(n))
-		r, err := ingest.Ingest(ctx, d.sources, ingest.Request{
-			Source: demoSource, Mirror: "http://" + l.Addr().String(), Now: now(),
-		})
-		if err != nil {
-			return versions, err
-		}
-		if r.Outcome == ingest.Quarantined {
-			return versions, exitWith(exitPartial, "la versión %d del espejo quedó en cuarentena: %v", n, r.Faults)
-		}
-		if r.Outcome == ingest.Activated {
-			versions++
+		for i, source := range demoSources {
+			corte := source.corte(n)
+			if !cortes[i].Before(corte) {
+				continue
+			}
+			r, err := ingest.Ingest(ctx, d.sources, ingest.Request{
+				Source: source.id, Mirror: "http://" + l.Addr().String(), Now: now(),
+			})
+			if err != nil {
+				return nil, err
+			}
+			if r.Outcome == ingest.Quarantined {
+				return nil, exitWith(exitPartial, "%s: la versión %d del espejo quedó en cuarentena: %v", source.id, n, r.Faults)
+			}
+			if r.Outcome == ingest.Activated {
+				versions[i]++
+			}
+			cortes[i] = corte
 		}
 	}
 	return versions, nil

@@ -107,7 +107,7 @@ func TestDemoWorksTwiceInOneDirectory(t *testing.T) {
 	data := newData(t)
 	for round := range 2 {
 		d := startDemo(t, "--addr", "127.0.0.1:18180", "--data", data)
-		if !strings.Contains(d.text, "sat_69b: 4 versiones") || len(d.curl(t)) != 3 {
+		if !strings.Contains(d.text, "sat_69b: 4 versiones") || !strings.Contains(d.text, "sat_69b_bis: 2 versiones") || len(d.curl(t)) != 3 {
 			t.Fatalf("vuelta %d:\n%s", round, d.text)
 		}
 		d.end(t)
@@ -148,7 +148,7 @@ func (w *stopAt) Write(p []byte) (int, error) {
 // of the lines that it prints on its way; then the same directory must still do.
 func TestDemoCanBeInterruptedAtAnyTime(t *testing.T) {
 	data := newData(t)
-	for lines := range 4 {
+	for lines := range 5 {
 		ctx, cancel := context.WithCancel(t.Context())
 		if lines == 0 {
 			cancel()

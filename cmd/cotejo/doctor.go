@@ -3,17 +3,15 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"cotejo/admin"
+	"cotejo/ledger"
 	"cotejo/snapshots"
 )
-
-const minFreeDisk = 1 << 30 // bytes below which the doctor warns
 
 type doctorCmd struct{}
 
@@ -32,7 +30,8 @@ func (c *doctorCmd) Run(a *app) error {
 		return err
 	}
 	findings := []finding{
-		checkWritable(dir.path), checkExposed(dir.path), checkDisk(dir.path), checkClock(), checkPepper(a.config, dir.path),
+		checkWritable(dir.path), checkExposed(dir.path), checkDisk(a.config, dir), checkClock(a.config, dir.path), checkPepper(a.config, dir.path),
+		checkAnchor(a.config, dir.path),
 		checkEdition(dir), checkServer(a, dir.path),
 	}
 	bad := 0
@@ -75,19 +74,51 @@ func checkExposed(path string) finding {
 	return finding{true, "permisos", "solo entra su dueño"}
 }
 
-func checkDisk(path string) finding {
-	var s unix.Statfs_t
-	if err := unix.Statfs(path, &s); err != nil {
+// checkDisk asks what the service asks once a second.
+func checkDisk(config configuration, d *dataDir) finding {
+	disk, err := newDisk(config, d)
+	if err != nil {
 		return finding{false, "disco", err.Error()}
 	}
-	free := s.Bavail * uint64(s.Bsize)
-	return finding{free >= minFreeDisk, "disco", fmt.Sprintf("%.1f GB libres", float64(free)/1e9)}
+	disk.Poll()
+	if err := disk.Free(); err != nil {
+		return finding{false, "disco", err.Error() + " (min_free): no se aceptaría nada con costo"}
+	}
+	s, err := statfs(d.path)
+	if err != nil {
+		return finding{false, "disco", err.Error()}
+	}
+	return finding{true, "disco", fmt.Sprintf("%.1f GB libres", float64(s.Free)/1e9)}
 }
 
-// checkClock knows only that time does not run before this program was written.
-func checkClock() finding {
+// checkClock knows that time does not run before this program was written, nor
+// before the anchor was.
+func checkClock(config configuration, dir string) finding {
+	if info, err := os.Stat(anchorPath(config, dir)); err == nil {
+		clock.Seen(info.ModTime())
+	}
+	if alarm := clock.Alarm(); alarm != "" {
+		return finding{false, "reloj", alarm}
+	}
 	t := now()
 	return finding{t.Year() >= 2026, "reloj", t.Format(time.RFC3339)}
+}
+
+// checkAnchor looks at the anchor alone: beside the accounts, whoever opens them
+// lays it, and «verify all».
+func checkAnchor(config configuration, dir string) finding {
+	path := anchorPath(config, dir)
+	heads, err := ledger.ReadAnchor(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return finding{true, "ancla", path + ": todavía no hay; se escribe al abrir las cuentas"}
+	} else if err != nil {
+		return finding{false, "ancla", err.Error()}
+	}
+	batches := uint64(0)
+	for _, h := range heads {
+		batches += h.Seq
+	}
+	return finding{true, "ancla", fmt.Sprintf("%s: %d lotes", path, batches)}
 }
 
 func checkPepper(config configuration, dir string) finding {

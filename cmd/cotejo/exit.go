@@ -8,7 +8,9 @@ import (
 
 	"cotejo/accounts"
 	"cotejo/admin"
+	"cotejo/backup"
 	"cotejo/ingest"
+	"cotejo/jobs"
 	"cotejo/ledger"
 	"cotejo/snapshots"
 	"cotejo/store"
@@ -48,6 +50,8 @@ func exitCode(err error) int {
 	var exit *exitError
 	var corrupt *snapshots.CorruptError
 	var remote *admin.Error
+	var anchor *ledger.AnchorError
+	var tampered *backup.TamperedError
 	var errno syscall.Errno
 	switch {
 	case errors.As(err, &exit):
@@ -58,19 +62,21 @@ func exitCode(err error) int {
 		return exitInterrupted
 	case errors.Is(err, store.ErrInUse):
 		return exitInUse
-	case errors.Is(err, accounts.ErrPepper):
+	case errors.Is(err, accounts.ErrPepper), errors.As(err, &anchor), errors.Is(err, backup.ErrNewer), errors.Is(err, ingest.ErrAccess):
 		return exitConfig
-	case errors.Is(err, accounts.ErrInvalid), errors.Is(err, accounts.ErrTooManyKeys), errors.Is(err, ingest.ErrUndated):
+	case errors.Is(err, accounts.ErrInvalid), errors.Is(err, accounts.ErrTooManyKeys), errors.Is(err, ingest.ErrUndated),
+		errors.Is(err, snapshots.ErrNewer), errors.Is(err, snapshots.ErrDecision), errors.Is(err, ingest.ErrUndecidable), errors.Is(err, backup.ErrTarget):
 		return exitUsage
 	case errors.Is(err, ingest.ErrUnavailable):
 		return exitUnavailable
-	case errors.Is(err, snapshots.ErrBusy), errors.Is(err, ledger.ErrBusy), errors.Is(err, ledger.ErrClosed):
+	case errors.Is(err, snapshots.ErrBusy), errors.Is(err, jobs.ErrRunning), errors.Is(err, ledger.ErrBusy), errors.Is(err, ledger.ErrClosed):
 		return exitTryAgain
-	case errors.As(err, &corrupt), errors.Is(err, ledger.ErrIntegrity):
+	case errors.As(err, &corrupt), errors.As(err, &tampered), errors.Is(err, ledger.ErrIntegrity):
 		return exitVerifyNo
-	case errors.Is(err, accounts.ErrNotFound), errors.Is(err, snapshots.ErrNotFound), errors.Is(err, snapshots.ErrNoEdition):
+	case errors.Is(err, accounts.ErrNotFound), errors.Is(err, jobs.ErrUnknown), errors.Is(err, snapshots.ErrNotFound), errors.Is(err, snapshots.ErrNoEdition),
+		errors.Is(err, backup.ErrNoBackup):
 		return exitNotFound
-	case errors.Is(err, ledger.ErrFailed):
+	case errors.Is(err, ledger.ErrFailed), errors.Is(err, ingest.ErrNoSpace):
 		return exitIO
 	case errors.As(err, &errno):
 		return errnoExit(errno)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -15,17 +16,21 @@ type ingestCmd struct {
 	File    []string `help:"Lee un archivo en lugar de descargar; .gz se desempaca." placeholder:"FUENTE=RUTA"`
 	Mirror  *string  `help:"Raíz desde la que se descarga." placeholder:"URL"`
 	Corte   string   `help:"Fecha de corte, si el archivo no la dice." placeholder:"AAAA-MM-DD"`
+	History bool     `help:"Archivos antiguos: entran en la historia por su fecha; lo que está en servicio sigue sirviendo."`
 }
 
 type ingestReply struct {
 	Source  string   `json:"source"`
 	Result  string   `json:"resultado"`
+	Past    int      `json:"versiones_en_historia,omitempty"` // of --history
 	Version int      `json:"source_version_id,omitempty"`
 	Corte   string   `json:"corte,omitempty"`
 	Rows    int      `json:"filas,omitempty"`
 	SHA256  string   `json:"sha256,omitempty"`
 	Faults  []string `json:"motivos,omitempty"`
-	Edition string   `json:"edicion_sha256,omitempty"`
+	// Rejected names who decided that these bytes stay in quarantine.
+	Rejected string `json:"rechazada_por,omitempty"`
+	Edition  string `json:"edicion_sha256,omitempty"`
 }
 
 // Run loads each source in turn. A running server of the same data directory
@@ -43,43 +48,92 @@ func (c *ingestCmd) Run(a *app) error {
 	quarantined := 0
 	for _, r := range requests {
 		progress := ingest.NewProgress(a.stderr)
-		r.Progress = progress.Report
-		result, err := ingest.Ingest(a.ctx, dir.sources, r)
+		r.Progress, r.Free = progress.Report, roomOn(a.config, dir)
+		reply, err := dir.load(a.ctx, r)
 		progress.Done()
 		if err != nil {
 			return fmt.Errorf("%s: %w", r.Source, err)
 		}
-		reply := ingestReply{Source: r.Source, Result: string(result.Outcome)}
-		if v := result.Version; v.ID != 0 {
-			reply.Version, reply.Corte, reply.Rows, reply.SHA256 = v.ID, v.Corte.String(), v.Rows, v.SHA256
-			for _, f := range result.Faults {
-				reply.Faults = append(reply.Faults, f.Code+": "+f.Message)
-			}
-		}
-		reply.Edition = result.Edition.SHA256
-		if result.Outcome == ingest.Quarantined {
+		if reply.waits() {
 			quarantined++
 		}
 		replies = append(replies, reply)
 	}
 	err = a.print(replies, func() {
 		for _, r := range replies {
-			switch ingest.Outcome(r.Result) {
-			case ingest.Activated:
-				fmt.Fprintf(a.stdout, "%s  ✓ versión %d  corte %s  %d filas\n  sha256  %s\n  edición %s\n",
-					r.Source, r.Version, orUnknown(r.Corte), r.Rows, r.SHA256, r.Edition)
-			case ingest.Unchanged:
-				fmt.Fprintf(a.stdout, "%s  ✓ sin cambio\n", r.Source)
-			case ingest.Quarantined:
-				fmt.Fprintf(a.stdout, "%s  ! versión %d en cuarentena; se sigue sirviendo la anterior\n  %s\n",
-					r.Source, r.Version, strings.Join(r.Faults, "\n  "))
-			}
+			fmt.Fprint(a.stdout, r.text())
 		}
 	})
 	if err == nil && quarantined > 0 {
 		return exitWith(exitPartial, "%d de %d fuentes en cuarentena", quarantined, len(requests))
 	}
 	return err
+}
+
+// load brings one source up to date: on the command line and on schedule.
+func (d *dataDir) load(ctx context.Context, r ingest.Request) (ingestReply, error) {
+	result, err := ingest.Ingest(ctx, d.sources, r)
+	if err != nil {
+		return ingestReply{}, err
+	}
+	reply := newIngestReply(r.Source, &result)
+	if r.History {
+		for _, e := range result.Edition.Sources {
+			if e.Source == r.Source {
+				reply.Past = len(e.Chain)
+			}
+		}
+	}
+	return reply, nil
+}
+
+func newIngestReply(source string, result *ingest.Result) ingestReply {
+	reply := ingestReply{Source: source, Result: string(result.Outcome), Edition: result.Edition.SHA256}
+	if v := result.Version; v.ID != 0 {
+		reply.Version, reply.Corte, reply.Rows, reply.SHA256 = v.ID, v.Corte.String(), v.Rows, v.SHA256
+		for _, f := range result.Faults {
+			reply.Faults = append(reply.Faults, f.Code+": "+f.Message)
+		}
+	}
+	if result.Outcome == ingest.Quarantined && result.Decision != nil {
+		reply.Rejected = result.Decision.Who
+	}
+	return reply
+}
+
+// waits reports whether a person has yet to decide about what came.
+func (r *ingestReply) waits() bool {
+	return r.Result == string(ingest.Quarantined) && r.Rejected == ""
+}
+
+// brief is one line for everybody: it names no person.
+func (r *ingestReply) brief() string {
+	switch outcome := ingest.Outcome(r.Result); {
+	case outcome == ingest.Activated && r.Past > 1:
+		return fmt.Sprintf("versión %d, corte %s, %d filas, en la historia (%d versiones)", r.Version, orUnknown(r.Corte), r.Rows, r.Past)
+	case outcome == ingest.Activated:
+		return fmt.Sprintf("versión %d, corte %s, %d filas", r.Version, orUnknown(r.Corte), r.Rows)
+	case r.waits():
+		return fmt.Sprintf("versión %d en cuarentena; se sigue sirviendo la anterior", r.Version)
+	case outcome == ingest.Quarantined:
+		return fmt.Sprintf("sin cambio: es la versión %d, que se rechazó", r.Version)
+	default:
+		return "sin cambio"
+	}
+}
+
+// text is for a person on a terminal.
+func (r *ingestReply) text() string {
+	switch {
+	case r.Result == string(ingest.Activated):
+		return fmt.Sprintf("%s  ✓ %s\n  sha256  %s\n  edición %s\n", r.Source, r.brief(), r.SHA256, r.Edition)
+	case r.waits():
+		return fmt.Sprintf("%s  ! %s\n  %s\n", r.Source, r.brief(), strings.Join(r.Faults, "\n  "))
+	case r.Rejected != "":
+		return fmt.Sprintf("%s  ✓ sin cambio: es la versión %d, que rechazó %s\n", r.Source, r.Version, r.Rejected)
+	default:
+		return fmt.Sprintf("%s  ✓ %s\n", r.Source, r.brief())
+	}
 }
 
 func orUnknown(corte string) string {
@@ -98,6 +152,12 @@ func (c *ingestCmd) requests(a *app) ([]ingest.Request, error) {
 			return nil, exitWith(exitUsage, "--corte: %w", err)
 		}
 	}
+	if c.History && (len(c.File) == 0 || len(c.Sources) > 0) {
+		return nil, exitWith(exitUsage, "--history toma archivos: cotejo ingest --history --file FUENTE=RUTA")
+	}
+	if c.History && c.Corte != "" && len(c.File) > 1 {
+		return nil, exitWith(exitUsage, "--corte es la fecha de un archivo: cárguelos uno por uno")
+	}
 	var requests []ingest.Request
 	for _, f := range c.File {
 		source, path, ok := strings.Cut(f, "=")
@@ -107,14 +167,16 @@ func (c *ingestCmd) requests(a *app) ([]ingest.Request, error) {
 		if _, err := os.Stat(path); err != nil {
 			return nil, &exitError{exitUsage, err}
 		}
-		requests = append(requests, ingest.Request{Source: source, File: path, Corte: corte, Now: now()})
+		requests = append(requests, ingest.Request{Source: source, File: path, Corte: corte, History: c.History, Now: now()})
 	}
 	names := c.Sources
 	if len(names) == 0 && len(requests) == 0 {
 		names = ingest.Sources()
 	}
 	for _, name := range names {
-		requests = append(requests, ingest.Request{Source: name, Mirror: a.config.get("mirror"), Corte: corte, Now: now()})
+		requests = append(requests, ingest.Request{
+			Source: name, Mirror: a.config.get("mirror"), Access: a.config.access(name), Corte: corte, Now: now(),
+		})
 	}
 	for _, r := range requests {
 		if !ingest.Known(r.Source) {

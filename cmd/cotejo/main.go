@@ -44,12 +44,24 @@ type cli struct {
 		Credit walletCredit `cmd:"" help:"Abona saldo de paquete."`
 		Show   walletShow   `cmd:"" help:"Muestra saldo y lotes."`
 	} `cmd:"" help:"Monedero."`
+	Jobs struct {
+		List jobsList `cmd:"" help:"Lista las tareas programadas y cómo terminó la última corrida de cada una."`
+		Run  jobsRun  `cmd:"" help:"Corre una tarea ahora."`
+	} `cmd:"" help:"Tareas programadas."`
+	Sources struct {
+		List   sourcesList   `cmd:"" help:"Lista las fuentes: qué responde, qué tan viejo es y cómo terminó el último intento."`
+		Show   sourcesShow   `cmd:"" help:"Muestra las versiones de una fuente, con sus motivos, decisiones, avisos y listas parciales."`
+		Accept sourcesAccept `cmd:"" help:"Pone en servicio una versión en cuarentena."`
+		Reject sourcesReject `cmd:"" help:"Deja una versión en cuarentena para siempre: los mismos bytes no vuelven a levantar una alerta."`
+	} `cmd:"" help:"Fuentes oficiales."`
 	Snapshots struct {
 		Rebuild snapshotsRebuild `cmd:"" help:"Lee otra vez los archivos oficiales, compara y repone lo que falte."`
 	} `cmd:"" help:"Versiones guardadas."`
 	Conf struct {
 		Show configShow `cmd:"" help:"Muestra la configuración."`
 	} `cmd:"" name:"config" help:"Configuración."`
+	Backup  backupCmd    `cmd:"" help:"Respalda la carpeta de datos, también mientras se sirve."`
+	Restore restoreCmd   `cmd:"" help:"Comprueba un respaldo y hace de él una carpeta de datos nueva."`
 	Doctor  doctorCmd    `cmd:"" help:"Revisa la carpeta de datos y la máquina."`
 	Bench   benchCmd     `cmd:"" help:"Mide lo que se afirma, como razones."`
 	Bare    benchBareCmd `cmd:"" name:"bench-bare" hidden:""`
@@ -80,9 +92,18 @@ func (a *app) print(v any, human func()) error {
 }
 
 func main() {
+	ctx, stop := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	// The first signal asks the command to end cleanly; a second one ends it.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
+	go func() {
+		<-signals
+		stop()
+		if again := <-signals; again == os.Interrupt {
+			os.Exit(exitInterrupted)
+		}
+		os.Exit(exitFailed)
+	}()
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 

@@ -8,11 +8,15 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"cotejo/accounts"
 	"cotejo/admin"
@@ -29,16 +33,21 @@ func TestMain(m *testing.M) {
 		os.Unsetenv("COTEJO_TEST_CHILD")
 		main()
 	}
-	environment = func() []string { return nil }
+	environment = func() []string { return quiet }
 	os.Exit(m.Run())
 }
 
+// quiet takes away what the tests of one machine would get in each other's way
+// with: its free space, a fixed port, a wait for a balancer that is not there,
+// scheduled work that would ask the official servers.
+var quiet = []string{"COTEJO_JOBS=off", "COTEJO_MIN_FREE=0", "COTEJO_METRICS_ADDR=", "COTEJO_SHUTDOWN_WAIT=0s"}
+
 // program returns a command that runs this program in a process of its own,
-// with its defaults.
+// with its defaults but for quiet.
 func program(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, os.Args[0], args...)
 	// The race detector would sleep a second at its end.
-	cmd.Env = append(cleanEnvironment(os.Environ()), "COTEJO_TEST_CHILD=1", "GORACE=atexit_sleep_ms=0")
+	cmd.Env = append(append(cleanEnvironment(os.Environ()), quiet...), "COTEJO_TEST_CHILD=1", "GORACE=atexit_sleep_ms=0")
 	return cmd
 }
 
@@ -92,6 +101,50 @@ func stageFile(t *testing.T, stage int) string {
 	return path
 }
 
+// Older files make the edition that loading them in time would have made.
+func TestIngestHistory(t *testing.T) {
+	ordered, data := newData(t), loadedData(t, 2)
+	want := ""
+	for stage := range 3 {
+		want = cotejoJSON[[]ingestReply](t, "ingest", "--file", "sat_69b="+stageFile(t, stage), "--data", ordered)[0].Edition
+	}
+	r := cotejoJSON[[]ingestReply](t, "ingest", "--history", "--file", "sat_69b="+stageFile(t, 1), "--file", "sat_69b="+stageFile(t, 0), "--data", data)
+	if len(r) != 2 || r[0].Past != 2 || r[1].Past != 3 || r[1].Result != "activada" || r[1].Edition != want {
+		t.Fatalf("ingest --history = %+v, want edition %s", r, want)
+	}
+	if out := cotejo(t, 0, "ingest", "--history", "--file", "sat_69b="+stageFile(t, 0), "--data", data); !strings.Contains(out, "sin cambio") {
+		t.Errorf("again: %s", out)
+	}
+	cotejo(t, 0, "verify", "all", "--data", data)
+
+	if says := failing(t, exitUsage, "ingest", "--history", "--file", "sat_69b="+stageFile(t, 3), "--data", data); !strings.Contains(says, "sin --history") {
+		t.Errorf("a newer file: %s", says)
+	}
+	failing(t, exitUsage, "ingest", "--history", "--data", data)
+	failing(t, exitUsage, "ingest", "--history", "sat_69b", "--file", "sat_69b="+stageFile(t, 0), "--data", data)
+	failing(t, exitUsage, "ingest", "--history", "--corte", "2020-01-01", "--file", "sat_69b="+stageFile(t, 0), "--file", "sat_69b="+stageFile(t, 1), "--data", data)
+}
+
+// What was rejected by hand is no alarm.
+func TestIngestOfARejectedFile(t *testing.T) {
+	data := loadedData(t, 1)
+	old := "sat_69b=" + stageFile(t, 0)
+	cotejo(t, exitPartial, "ingest", "--file", old, "--data", data)
+	c, err := snapshots.OpenCatalogue(filepath.Join(data, dirSources))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ingest.Reject(c, 2, "Ana Ruiz", "es la lista anterior", now()); err != nil {
+		t.Fatal(err)
+	}
+	if out := cotejo(t, 0, "ingest", "--file", old, "--data", data); !strings.Contains(out, "versión 2, que rechazó Ana Ruiz") {
+		t.Error(out)
+	}
+	if r := cotejoJSON[[]ingestReply](t, "ingest", "--file", old, "--data", data); r[0].Result != "cuarentena" || r[0].Rejected != "Ana Ruiz" || len(r[0].Faults) != 1 {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestANewcomerWithoutServer(t *testing.T) {
 	data := newData(t)
 	cotejo(t, exitNotFound, "check", "EFO010101AA1", "--data", data)
@@ -117,7 +170,10 @@ func TestANewcomerWithoutServer(t *testing.T) {
 	cotejo(t, exitUsage, "ingest", "--file", "sat_69b=/no/existe", "--data", data)
 	cotejo(t, exitUsage, "ingest", "--corte", "2026-02-30", "--data", data)
 	cotejo(t, exitUsage, "nada")
-	cotejo(t, exitUnavailable, "ingest", "sat_69b", "--mirror", "http://127.0.0.1:1", "--data", data)
+	// What does not answer at all is asked again, which takes its time.
+	empty := httptest.NewServer(http.NotFoundHandler())
+	defer empty.Close()
+	cotejo(t, exitUnavailable, "ingest", "sat_69b", "--mirror", empty.URL, "--data", data)
 
 	older := cotejo(t, exitPartial, "ingest", "--file", "sat_69b="+stageFile(t, 0), "--data", data)
 	if !strings.Contains(older, "CORTE_ANTERIOR") {
@@ -125,20 +181,56 @@ func TestANewcomerWithoutServer(t *testing.T) {
 	}
 }
 
+// inNovember sets the clock of the program to 20 November 2026.
+func inNovember(t *testing.T) {
+	was := now
+	now = func() time.Time { return time.Date(2026, 11, 20, 16, 15, 0, 0, time.UTC) }
+	t.Cleanup(func() { now = was })
+}
+
 func TestRecomputeGivesTheSameBytes(t *testing.T) {
+	inNovember(t)
+	f := func(ask ...string) {
+		t.Helper()
+		data := loadedData(t, 0)
+		ask = append([]string{"check", "EFO010101AA1", "--data", data, "--json"}, ask...)
+		registro := cotejo(t, 0, ask...)
+		cotejo(t, 0, "ingest", "--file", "sat_69b="+stageFile(t, 1), "--data", data)
+		if now := cotejo(t, 0, ask...); now == registro {
+			t.Fatal("la edición nueva responde lo mismo, edición incluida")
+		}
+		path := t.TempDir() + "/registro.json"
+		if err := os.WriteFile(path, []byte(registro), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if again := cotejo(t, 0, "recompute", path, "--data", data); again != strings.TrimSuffix(registro, "\n") {
+			t.Fatalf("recalculado:\n%s\nguardado:\n%s", again, registro)
+		}
+	}
+	f()
+	f("--en-fecha", "2026-06-15")
+}
+
+// TestCheckSaysWhatIsKnownOfAnEarlierDay reads what a person sees.
+func TestCheckSaysWhatIsKnownOfAnEarlierDay(t *testing.T) {
+	inNovember(t)
 	data := loadedData(t, 0)
-	registro := cotejo(t, 0, "check", "EFO010101AA1", "--data", data, "--json")
-	cotejo(t, 0, "ingest", "--file", "sat_69b="+stageFile(t, 1), "--data", data)
-	if now := cotejo(t, 0, "check", "EFO010101AA1", "--data", data, "--json"); now == registro {
-		t.Fatal("la edición nueva responde lo mismo, edición incluida")
+	cotejo(t, 0, "ingest", "--file", "sat_69b="+stageFile(t, 3), "--data", data)
+	f := func(day string, want ...string) {
+		t.Helper()
+		out := cotejo(t, 0, "check", "EFO010101AA1", "--en-fecha", day, "--data", data)
+		for _, w := range want {
+			if !strings.Contains(out, w) {
+				t.Errorf("%s: falta %q en\n%s", day, w, out)
+			}
+		}
 	}
-	path := t.TempDir() + "/registro.json"
-	if err := os.WriteFile(path, []byte(registro), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if again := cotejo(t, 0, "recompute", path, "--data", data); again != strings.TrimSuffix(registro, "\n") {
-		t.Fatalf("recalculado:\n%s\nguardado:\n%s", again, registro)
-	}
+	f("2026-08-20", "Aparece: Definitivo", "publicado el 2026-08-20     Aparece: Presunto", "versión del 2026-05-31", "vigente el 2026-08-20       Definitivo desde 2026-08-12")
+	f("2026-03-20", "No hay versión: la primera es de 2026-05-31 (no equivale a «no aparece»)", "Presunto desde 2026-03-12")
+	f("1900-01-01", "Ninguna situación")
+	cotejo(t, exitUsage, "check", "EFO010101AA1", "--en-fecha", "2026-02-30", "--data", data)
+	cotejo(t, exitUsage, "check", "EFO010101AA1", "--en-fecha", "1899-12-31", "--data", data)
+	cotejo(t, exitUsage, "check", "EFO010101AA1", "--en-fecha", "9999-01-01", "--data", data)
 }
 
 func TestAccountsFromTheCommandLine(t *testing.T) {

@@ -9,11 +9,12 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"time"
 
 	"cotejo/accounts"
+	"cotejo/backup"
 	"cotejo/ingest"
+	"cotejo/jobs"
 	"cotejo/ledger"
 	"cotejo/sandbox"
 	"cotejo/snapshots"
@@ -23,10 +24,14 @@ import (
 // node is a data directory whose account data this process owns.
 type node struct {
 	*dataDir
+	config   configuration
 	store    *store.Pebble
 	ledger   *ledger.Ledger
 	accounts *accounts.Service
+	jobs     *jobs.Scheduler
 	opened   time.Time
+	// backupKey signs the manifests of backups.
+	backupKey []byte
 }
 
 // openNode opens the account data. store.ErrInUse when another process owns it.
@@ -35,19 +40,23 @@ func openNode(ctx context.Context, config configuration, create access) (_ *node
 	if err != nil {
 		return nil, err
 	}
-	n := &node{dataDir: dir, opened: now()}
+	n := &node{dataDir: dir, config: config, opened: now()}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, n.close())
 		}
 	}()
-	if n.store, err = store.OpenPebble(filepath.Join(dir.path, dirAccounts), store.PebbleOptions{}); err != nil {
+	if n.store, err = store.OpenPebble(dir.room(dirAccounts), store.PebbleOptions{}); err != nil {
 		if errors.Is(err, store.ErrInUse) {
-			return nil, exitWith(exitInUse, "otro proceso usa %s: deténgalo, o use --data con otra carpeta", dir.path)
+			return nil, exitWith(exitInUse, "%s usa %s: deténgalo, o use --data con otra carpeta", holder(ctx, dir), dir.path)
 		}
 		return nil, err
 	}
-	if n.ledger, err = ledger.Open(n.store, ledger.Options{}); err != nil {
+	anchor := anchorPath(config, dir.path)
+	if info, err := os.Stat(anchor); err == nil {
+		clock.Seen(info.ModTime())
+	}
+	if n.ledger, err = ledger.Open(n.store, ledger.Options{Anchor: anchor}); err != nil {
 		return nil, err
 	}
 	used, err := accounts.Peppered(n.ledger)
@@ -58,8 +67,12 @@ func openNode(ctx context.Context, config configuration, create access) (_ *node
 	if err != nil {
 		return nil, err
 	}
+	n.backupKey = backup.Key(pepper)
 	n.accounts = accounts.New(n.ledger, pepper, nil, now)
 	if err := n.accounts.CheckPepper(ctx); err != nil {
+		return nil, err
+	}
+	if n.jobs, err = openJobs(n, config); err != nil {
 		return nil, err
 	}
 	return n, nil

@@ -7,10 +7,12 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"cotejo/admin"
 	"cotejo/api"
+	"cotejo/machine"
 	"cotejo/operation"
 	"cotejo/products/company"
 	"cotejo/products/platform"
@@ -22,12 +24,11 @@ const (
 	engineVersion = operation.EngineVersion
 	// pollEvery is how long an edition that another process published waits.
 	pollEvery = time.Second
+	// measureEvery is after how many of them what is measured of sources is set.
+	measureEvery = 10
 	// shutdownGrace bounds how long accepted requests may take to finish.
 	shutdownGrace = 25 * time.Second
 )
-
-// now is the clock of everything that runs.
-var now = time.Now
 
 // service is a node that answers.
 type service struct {
@@ -35,9 +36,17 @@ type service struct {
 	live, sandboxLive *snapshots.Live
 	server            *api.Server
 	admin             *admin.Server
+	metrics           *metricsServer
+	disk              *machine.Disk
 	log               *slog.Logger
 	stopPolling       context.CancelFunc
 	polled            chan struct{}
+	stopJobs          context.CancelFunc // ends runs too; nil when nobody follows the schedule
+	jobsEnded         chan struct{}
+
+	wait      time.Duration // shutdown_wait
+	closing   atomic.Bool   // asked to end: not ready any more
+	lastAlarm string        // of the clock; the polling goroutine's
 }
 
 // startService assembles everything over an open node and starts to follow
@@ -50,6 +59,13 @@ func startService(ctx context.Context, n *node, log *slog.Logger, access io.Writ
 			err = errors.Join(err, s.close())
 		}
 	}()
+	if s.wait, err = n.config.duration("shutdown_wait"); err != nil {
+		return nil, err
+	}
+	if s.disk, err = newDisk(n.config, n.dataDir); err != nil {
+		return nil, err
+	}
+	s.look()
 	if err := loadSandbox(ctx, n.dataDir.sandbox); ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	} else if err != nil {
@@ -68,10 +84,13 @@ func startService(ctx context.Context, n *node, log *slog.Logger, access io.Writ
 	}
 	pipeline := &operation.Pipeline{
 		Live: s.live, Sandbox: s.sandboxLive, Ledger: n.ledger, Accounts: n.accounts, Now: now,
+		Full: s.disk.Full,
 	}
-	table, err := operation.NewTable(company.Operations(), platform.Operations(platform.Config{
-		Catalogue: n.sources, Live: s.live, Pipeline: pipeline, Now: now,
-	}))
+	about := platform.Config{
+		Catalogue: n.sources, Live: s.live, Pipeline: pipeline, Now: now, Jobs: n.jobStates,
+		Conditions: s.conditions(), Notices: s.notices,
+	}
+	table, err := operation.NewTable(company.Operations(), platform.Operations(about))
 	if err != nil {
 		return nil, err
 	}
@@ -81,24 +100,40 @@ func startService(ctx context.Context, n *node, log *slog.Logger, access io.Writ
 	if s.admin, err = admin.Listen(n.path, n.commands(), exitCode, log); err != nil {
 		return nil, err
 	}
+	s.metrics = serveMetrics(n.config.get("metrics_addr"), log)
 	polling, stop := context.WithCancel(context.Background())
 	s.stopPolling = stop
-	go s.follow(polling)
+	go s.follow(polling, about)
 	return s, nil
 }
 
-// follow swaps in what this or another process published.
-func (s *service) follow(ctx context.Context) {
+// startJobs follows the schedule until the service closes.
+func (s *service) startJobs() {
+	ctx, stop := context.WithCancel(context.Background())
+	s.stopJobs, s.jobsEnded = stop, make(chan struct{})
+	go func() {
+		defer close(s.jobsEnded)
+		s.jobs.Follow(ctx, s.log)
+	}()
+}
+
+// follow swaps in what this or another process published, keeps what is measured
+// of it current, and an eye on the machine.
+func (s *service) follow(ctx context.Context, about platform.Config) {
 	defer close(s.polled)
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	lastFault := ""
-	for {
+	for n := 0; ; n++ {
+		if n%measureEvery == 0 {
+			platform.Measure(about)
+		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
+		s.look()
 		swapped, err := s.live.Refresh()
 		switch {
 		case err != nil && err.Error() != lastFault:
@@ -113,8 +148,10 @@ func (s *service) follow(ctx context.Context) {
 	}
 }
 
-// serve answers on l until ctx ends, then finishes what was accepted, for as
-// long as shutdownGrace. It closes l and the service in any case.
+// serve answers on l until ctx ends. From then on the service is not ready; it
+// goes on for shutdown_wait, so that whoever spreads the requests learns of it,
+// then finishes what was accepted, for as long as shutdownGrace. It closes l and
+// the service in any case.
 func (s *service) serve(ctx context.Context, l net.Listener) error {
 	if ctx.Err() != nil { // asked to end while it started
 		return errors.Join(l.Close(), s.close())
@@ -126,7 +163,13 @@ func (s *service) serve(ctx context.Context, l net.Listener) error {
 		return errors.Join(err, closed(l.Close()), s.close())
 	case <-ctx.Done():
 	}
-	s.log.Info("cerrando: se terminan las peticiones aceptadas")
+	s.closing.Store(true)
+	s.log.Info("cerrando: /readyz ya no está listo; después se terminan las peticiones aceptadas", "espera", s.wait.String())
+	select {
+	case err := <-served:
+		return errors.Join(err, closed(l.Close()), s.close())
+	case <-time.After(s.wait):
+	}
 	grace, cancel := context.WithTimeout(context.Background(), shutdownGrace)
 	defer cancel()
 	err := s.shutdown(grace)
@@ -163,11 +206,22 @@ func (s *service) shutdown(ctx context.Context) error {
 func (s *service) close() error {
 	grace, cancel := context.WithTimeout(context.Background(), shutdownGrace)
 	defer cancel()
+	if s.stopJobs != nil {
+		s.stopJobs() // they end while requests do
+	}
 	errs := []error{s.shutdown(grace)}
 	if s.admin != nil {
 		errs = append(errs, s.admin.Close())
 		s.stopPolling()
 		<-s.polled
+		errs = append(errs, s.metrics.close())
+	}
+	if s.stopJobs != nil {
+		select {
+		case <-s.jobsEnded:
+		case <-grace.Done():
+			errs = append(errs, errors.New("una tarea programada no terminó a tiempo"))
+		}
 	}
 	if s.sandboxLive != nil {
 		errs = append(errs, s.sandboxLive.Close())
@@ -180,6 +234,7 @@ func (s *service) close() error {
 
 type serveCmd struct {
 	Addr *string `help:"Dirección y puerto." placeholder:"HOST:PUERTO"`
+	Jobs *string `help:"Tareas programadas: on, off." placeholder:"on|off"`
 }
 
 func (c *serveCmd) Run(a *app) error {
@@ -200,11 +255,17 @@ func (c *serveCmd) Run(a *app) error {
 		return errors.Join(exitWith(exitUnavailable, "no se puede escuchar en %s: %w", a.config.get("addr"), err), s.close())
 	}
 	log.Info("servicio listo", "addr", "http://"+l.Addr().String(), "datos", n.path)
-	if ed := s.live.Acquire(); len(ed.Manifest().Sources) == 0 {
-		ed.Release()
+	if a.config.get("jobs") == "on" {
+		s.startJobs()
+	}
+	ed := s.live.Acquire()
+	empty := len(ed.Manifest().Sources) == 0
+	ed.Release()
+	switch {
+	case empty && s.stopJobs != nil:
+		fmt.Fprintf(a.stderr, "Aún no hay fuentes cargadas: se descargan en cosa de un minuto. Vea cómo van: cotejo jobs list --data %s\n", n.path)
+	case empty:
 		fmt.Fprintf(a.stderr, "Aún no hay fuentes cargadas. Cargue la primera: cotejo ingest sat_69b --data %s\n", n.path)
-	} else {
-		ed.Release()
 	}
 	return s.serve(a.ctx, l)
 }

@@ -11,6 +11,8 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/VictoriaMetrics/metrics"
+
 	"cotejo/admin"
 	"cotejo/checks"
 	"cotejo/civil"
@@ -29,9 +31,12 @@ type verifyReply struct {
 	Coincide int             `json:"coinciden"`
 	Findings []admin.Finding `json:"hallazgos"` // the one asked for; of all: those that do not agree
 	Files    []string        `json:"archivos_alterados"`
-	Ledger   []string        `json:"libro"` // invariants that do not hold
+	Ledger   []string        `json:"libro"`           // invariants that do not hold
+	Anchor   string          `json:"ancla,omitempty"` // where it stands beside the accounts; of all only
 	OK       bool            `json:"coincide"`
 }
+
+var verifyFailures = metrics.NewCounter("cotejo_verify_failures_total")
 
 const (
 	maxFindings   = 100 // listed; all are counted
@@ -55,7 +60,9 @@ func (n *node) verify(ctx context.Context, raw json.RawMessage, progress func(st
 	} else {
 		err = n.verifyOne(ctx, v, args.ID, reply)
 	}
-	reply.OK = reply.Records == reply.Coincide && len(reply.Files) == 0 && len(reply.Ledger) == 0
+	wrong := reply.Records - reply.Coincide + len(reply.Files) + len(reply.Ledger)
+	verifyFailures.Add(wrong)
+	reply.OK = wrong == 0
 	return reply, err
 }
 
@@ -96,23 +103,27 @@ func (n *node) verifyOne(ctx context.Context, v *admin.Verifier, text string, re
 
 func (n *node) verifyAll(ctx context.Context, v *admin.Verifier, reply *verifyReply, progress func(string)) error {
 	for _, c := range []*snapshots.Catalogue{n.sources, n.sandbox} {
-		bad, err := c.Verify(func(f snapshots.File) { progress("archivo " + f.Path) })
-		if err = errors.Join(err, ctx.Err()); err != nil {
+		bad, err := c.Verify(ctx, func(f snapshots.File) { progress("archivo " + f.Path) })
+		if err != nil {
 			return err
 		}
 		for _, b := range bad {
 			reply.Files = append(reply.Files, b.Error())
 		}
 	}
-	report, err := ledger.Check(n.store)
+	report, err := ledger.Check(ctx, n.store)
 	if err != nil && !unreadable(err) {
 		return err
 	}
 	for _, v := range report.Violations {
-		reply.Ledger = append(reply.Ledger, fmt.Sprintf("cuenta %d: %s", v.Account, v.What))
+		reply.Ledger = append(reply.Ledger, v.String())
 	}
 	if err != nil && len(report.Violations) == 0 {
 		reply.Ledger = append(reply.Ledger, err.Error())
+	}
+	var held bool
+	if held, reply.Anchor = n.anchorState(); !held {
+		reply.Ledger = append(reply.Ledger, "ancla: "+reply.Anchor)
 	}
 	var stopped error // why the walk was ended from here
 	err = n.ledger.Records(func(_ ledger.AccountID, r ledger.Record) error {
@@ -180,7 +191,7 @@ func (c *verifyCmd) Run(a *app) error {
 			if !r.OK {
 				verdict = "NO COINCIDE"
 			}
-			fmt.Fprintf(a.stdout, "%d registros, %d coinciden: %s\n", r.Records, r.Coincide, verdict)
+			fmt.Fprintf(a.stdout, "ancla %s\n%d registros, %d coinciden: %s\n", r.Anchor, r.Records, r.Coincide, verdict)
 		}
 	})
 	if err == nil && !r.OK {
@@ -192,6 +203,7 @@ func (c *verifyCmd) Run(a *app) error {
 type checkCmd struct {
 	RFC         string `arg:"" help:"RFC."`
 	Sancionados bool   `default:"true" negatable:"" help:"Incluye el directorio de proveedores sancionados."`
+	EnFecha     string `help:"Pregunta además por un día pasado, del 1900-01-01 a hoy." placeholder:"AAAA-MM-DD"`
 }
 
 // Run answers from the newest edition on disk, beside any server.
@@ -202,6 +214,16 @@ func (c *checkCmd) Run(a *app) error {
 	}
 	if rfc.Generic() {
 		return exitWith(exitUsage, "%s es un RFC genérico: no identifica a nadie. No se consultó nada.", rfc)
+	}
+	today := civil.Of(now())
+	q := query.Company{RFC: rfc, Sanciones: c.Sancionados}
+	if c.EnFecha != "" {
+		if q.Past, err = query.ParseEnFecha(c.EnFecha); err != nil {
+			return exitWith(exitUsage, "--en-fecha: %v", err)
+		}
+		if today.Before(q.Past) {
+			return exitWith(exitUsage, "--en-fecha %s es posterior a hoy, %s (Ciudad de México)", q.Past, today)
+		}
 	}
 	dir, err := a.openData(mustExist)
 	if err != nil {
@@ -216,8 +238,7 @@ func (c *checkCmd) Run(a *app) error {
 		return err
 	}
 	defer ed.Release()
-	today := civil.Of(now())
-	registro, _, err := query.AppendRegistro(nil, query.Company{RFC: rfc, Sanciones: c.Sancionados}, today, ed)
+	registro, _, err := query.AppendRegistro(nil, q, today, ed)
 	if err != nil {
 		return err
 	}
@@ -232,42 +253,110 @@ func (c *checkCmd) Run(a *app) error {
 // the file says, how old it is, how to check it.
 func printAnswer(w io.Writer, registro []byte, ed *snapshots.Edition) error {
 	var r struct {
-		Fecha     civil.Date `json:"fecha"`
 		Resultado struct {
-			RFC   string `json:"rfc"`
-			Lista struct {
-				Estado      string `json:"estado"`
-				Situaciones []struct {
-					Situacion string `json:"situacion"`
-					Nombre    string `json:"nombre"`
-				} `json:"situaciones"`
-				Fuente *struct {
-					SHA256 string     `json:"sha256"`
-					Corte  civil.Date `json:"corte"`
-				} `json:"fuente"`
-			} `json:"sat_69b"`
+			RFC     string     `json:"rfc"`
+			EnFecha civil.Date `json:"en_fecha"`
+			List    list       `json:"sat_69b"`
+			Bis     list       `json:"sat_69b_bis"`
 		} `json:"resultado"`
 	}
 	if err := json.Unmarshal(registro, &r); err != nil {
 		return err
 	}
-	list := r.Resultado.Lista
 	fmt.Fprintf(w, "%s\n", r.Resultado.RFC)
-	switch {
-	case list.Fuente == nil:
-		fmt.Fprintln(w, "  Listado 69-B    Fuente no cargada (no equivale a «no aparece»)")
-		return nil
-	case len(list.Situaciones) == 0:
-		fmt.Fprintln(w, "  Listado 69-B    No aparece en esta versión (no es una aprobación)")
-	}
-	for _, s := range list.Situaciones {
-		fmt.Fprintf(w, "  Listado 69-B    Aparece: %s   %s\n", s.Situacion, s.Nombre)
-	}
-	if !list.Fuente.Corte.IsZero() {
-		fmt.Fprintf(w, "  corte %s (%d días antes)", list.Fuente.Corte, list.Fuente.Corte.Days(r.Fecha))
-	}
-	_, err := fmt.Fprintf(w, "  archivo %s\n  edición %s\n", list.Fuente.SHA256, ed.Manifest().SHA256)
+	r.Resultado.List.print(w, "69-B", r.Resultado.EnFecha)
+	r.Resultado.Bis.print(w, "69-B Bis", r.Resultado.EnFecha)
+	_, err := fmt.Fprintf(w, "  edición %s\n", ed.Manifest().SHA256)
 	return err
+}
+
+// list is the block of a list in an answer.
+type list struct {
+	listVersion
+	EnFecha *struct {
+		Version  listVersion `json:"version_en_fecha"`
+		Efectiva struct {
+			Estado      string      `json:"estado"`
+			Situaciones []situation `json:"situaciones"`
+		} `json:"efectiva"`
+	} `json:"en_fecha"`
+}
+
+// listVersion is what one version says.
+type listVersion struct {
+	Situaciones []situation `json:"situaciones"`
+	Primera     string      `json:"primera_version"`
+	Fuente      *struct {
+		SHA256 string     `json:"sha256"`
+		Corte  civil.Date `json:"corte"`
+		Orden  civil.Date `json:"fecha_de_orden"`
+		Dias   *int       `json:"antiguedad_dias"`
+		Old    bool       `json:"desactualizada"`
+	} `json:"fuente"`
+}
+
+type situation struct {
+	Situacion string `json:"situacion"`
+	Nombre    string `json:"nombre"`
+	Fecha     string `json:"fecha"`
+	Motivo    string `json:"motivo"`
+}
+
+func (l *list) print(w io.Writer, name string, day civil.Date) {
+	label := func(text string) { fmt.Fprintf(w, "  %-30s", text) }
+	label("Listado " + name)
+	if l.Fuente == nil {
+		fmt.Fprintln(w, "Fuente no cargada (no equivale a «no aparece»)")
+		return
+	}
+	l.listVersion.print(w)
+	if f := l.Fuente; f.Dias != nil {
+		old := ""
+		if f.Old {
+			old = "; DESACTUALIZADA: hay o debería haber una más nueva"
+		}
+		label("")
+		fmt.Fprintf(w, "corte %s (%d días antes)%s\n", cmp.Or(f.Corte.String(), "no dicho"), *f.Dias, old)
+	}
+	label("")
+	fmt.Fprintf(w, "archivo %s\n", l.Fuente.SHA256)
+	if l.EnFecha == nil {
+		return
+	}
+	label("  publicado el " + day.String())
+	if v := &l.EnFecha.Version; v.Fuente == nil {
+		fmt.Fprintf(w, "No hay versión: la primera es de %s (no equivale a «no aparece»)\n", v.Primera)
+	} else {
+		v.print(w)
+		label("")
+		fmt.Fprintf(w, "versión del %s, archivo %s\n", v.Fuente.Orden, v.Fuente.SHA256)
+	}
+	label("  vigente el " + day.String())
+	if len(l.EnFecha.Efectiva.Situaciones) == 0 {
+		fmt.Fprintln(w, "Ninguna situación, según las fechas de la versión de hoy")
+	}
+	for i, s := range l.EnFecha.Efectiva.Situaciones {
+		if i > 0 {
+			label("")
+		}
+		if s.Motivo != "" {
+			fmt.Fprintf(w, "No se puede decir: %s   %s\n", s.Motivo, s.Nombre)
+		} else {
+			fmt.Fprintf(w, "%s desde %s   %s\n", s.Situacion, s.Fecha, s.Nombre)
+		}
+	}
+}
+
+func (v *listVersion) print(w io.Writer) {
+	if len(v.Situaciones) == 0 {
+		fmt.Fprintln(w, "No aparece en esta versión (no es una aprobación)")
+	}
+	for i, s := range v.Situaciones {
+		if i > 0 {
+			fmt.Fprintf(w, "  %-30s", "")
+		}
+		fmt.Fprintf(w, "Aparece: %s   %s\n", s.Situacion, s.Nombre)
+	}
 }
 
 type recomputeCmd struct {

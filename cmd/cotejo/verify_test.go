@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"io"
 	"os"
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"cotejo/admin"
+	"cotejo/civil"
 	"cotejo/operation"
 	"cotejo/products/company"
 	"cotejo/snapshots"
@@ -28,7 +31,7 @@ func answered(t *testing.T, rfcs ...string) (data string, ids []string) {
 }
 
 // ask answers each RFC from the newest edition, as the server would, and returns
-// the ids of the records.
+// the ids of the records. An RFC may have ?en_fecha=AAAA-MM-DD behind it.
 func ask(t *testing.T, data string, rfcs ...string) (ids []string) {
 	t.Helper()
 	org := cotejoJSON[orgReply](t, "orgs", "create", "--name", "ALFA", "--data", data).ID
@@ -52,9 +55,13 @@ func ask(t *testing.T, data string, rfcs ...string) (ids []string) {
 		Live: live, Sandbox: live, Ledger: n.ledger, Accounts: n.accounts, Now: func() time.Time { return at },
 	}
 	for _, rfc := range rfcs {
+		rfc, day, past := strings.Cut(rfc, "?en_fecha=")
+		args := []operation.Arg{{In: operation.InPath, Name: "rfc", Value: rfc}}
+		if past {
+			args = append(args, operation.Arg{In: operation.InQuery, Name: "en_fecha", Value: day})
+		}
 		resp, err := pipeline.Do(t.Context(), &operation.Request{
-			Operation: table.Find("verificarEmpresa"), Key: []byte(key),
-			Args: []operation.Arg{{In: operation.InPath, Name: "rfc", Value: rfc}},
+			Operation: table.Find("verificarEmpresa"), Key: []byte(key), Args: args,
 		}, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -162,6 +169,41 @@ func serving(t *testing.T, data string) snapshots.EditionEntry {
 
 // TestADateSetBackAltersNothing corrects a date and sets it back: two editions
 // then have one hash, and records of both agree with what is published.
+// TestAnswersAboutEarlierDaysAreVerified holds it while editions come and go, and
+// that a flipped byte in the version of that day is found.
+func TestAnswersAboutEarlierDaysAreVerified(t *testing.T) {
+	inNovember(t)
+	today := civil.Of(now()).String()
+	data, ids := answered(t, "EFO010101AA1?en_fecha=2026-06-15", "EFO010101AA1?en_fecha="+today, "EFO010101AA1?en_fecha=1999-01-01")
+	cotejo(t, 0, "ingest", "--file", "sat_69b="+stageFile(t, 2), "--data", data)
+	if r := verify(t, 0, "all", data); !r.OK || r.Records != 3 || r.Coincide != 3 {
+		t.Fatalf("all = %+v", r)
+	}
+	var older string // the rows of the first version
+	rows, err := filepath.Glob(filepath.Join(data, "fuentes/snapshots/sat_69b/*/filas-1.sst"))
+	if err != nil || len(rows) != 3 {
+		t.Fatalf("%v, %v", rows, err)
+	}
+	dir, err := snapshots.OpenCatalogue(filepath.Join(data, dirSources))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := dir.Version(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rows {
+		if strings.Contains(r, first.SHA256) {
+			older = strings.TrimPrefix(r, data)
+		}
+	}
+	_, restore := flipIn(t, data, older)
+	defer restore()
+	if r := verify(t, exitVerifyNo, ids[0], data); r.OK || r.Findings[0].Verdict != admin.SinArchivos {
+		t.Fatalf("version of that day altered: %+v", r)
+	}
+}
+
 func TestADateSetBackAltersNothing(t *testing.T) {
 	data := t.TempDir()
 	_, undated, _ := bytes.Cut(mirrorFile(t, 0), []byte("\r\n")) // without the note that dates it
@@ -202,6 +244,24 @@ func TestAMissingEditionIsSaid(t *testing.T) {
 	}
 }
 
+// forgedLink makes the link that the ledger would have written with put, after
+// docs/data-formats.md.
+func forgedLink(t *testing.T, s store.Store, group store.Group, seq uint64, put store.Put) store.Put {
+	t.Helper()
+	key := func(seq uint64) []byte { return binary.BigEndian.AppendUint64([]byte{9: 0x01}, seq) }
+	before, err := s.Reader(group).Get(key(seq - 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch := []byte{byte(group), 0, 0, 0, 1}
+	batch = binary.BigEndian.AppendUint32(batch, uint32(len(put.Key)))
+	batch = binary.BigEndian.AppendUint32(batch, uint32(len(put.Value)))
+	batch = slices.Concat(batch, put.Key, put.Value, make([]byte, 4))
+	digest := sha256.Sum256(batch)
+	head := sha256.Sum256(binary.BigEndian.AppendUint64(slices.Concat(before[33:], digest[:]), seq))
+	return store.Put{Key: key(seq), Value: slices.Concat([]byte{1}, digest[:], head[:])}
+}
+
 // TestAnAlteredRecordIsSaid changes bytes of what is stored of records, one at a
 // time, as someone would who can write to the store: nothing of it may pass.
 func TestAnAlteredRecordIsSaid(t *testing.T) {
@@ -227,7 +287,8 @@ func TestAnAlteredRecordIsSaid(t *testing.T) {
 	put := func(p store.Put) {
 		t.Helper()
 		seq++
-		if err := n.store.Commit(store.Batch{Group: group, Epoch: epoch, Seq: seq, Puts: []store.Put{p}}); err != nil {
+		puts := []store.Put{p, forgedLink(t, n.store, group, seq, p)}
+		if err := n.store.Commit(store.Batch{Group: group, Epoch: epoch, Seq: seq, Puts: puts}); err != nil {
 			t.Fatal(err)
 		}
 	}

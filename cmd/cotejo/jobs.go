@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"cotejo/civil"
+	"cotejo/ingest"
+	"cotejo/jobs"
+	"cotejo/products/platform"
+	"cotejo/snapshots"
+)
+
+// Scheduled work. Each source has a job of its name, twice a day: the SAT
+// publishes in office hours, on no fixed day. The run at four finds what came out
+// since the day before while its servers are idle; the one at one finds what came
+// out in the morning, and is a second chance on the same day when the first met a
+// server that was being maintained. A run that finds nothing new costs a request
+// or two. Sources are ten minutes apart, and none is asked on the hour, when
+// everybody asks.
+func sourceSpec(i int) string {
+	minute := 7 + 10*i
+	return fmt.Sprintf("%d %d,%d * * *", minute%60, 4+minute/60, 13+minute/60)
+}
+
+// cleanupSpec is before the sources: nothing else runs then.
+const cleanupSpec = "30 3 * * *"
+
+// openJobs lists the jobs of a node. Whoever owns the node runs them.
+func openJobs(n *node, config configuration) (*jobs.Scheduler, error) {
+	// One process loads one source at a time: the others wait for their turn.
+	turn := make(chan struct{}, 1)
+	var list []jobs.Job
+	for i, id := range ingest.Sources() {
+		list = append(list, sourceJob(n.dataDir, id, sourceSpec(i), config, turn))
+	}
+	list = append(list, jobs.Job{Name: "limpieza", Spec: cleanupSpec, Run: n.clean})
+	return jobs.Open(jobs.Config{Dir: filepath.Join(n.path, dirJobs), Jobs: list, Now: now})
+}
+
+func sourceJob(dir *dataDir, id, spec string, config configuration, turn chan struct{}) jobs.Job {
+	return jobs.Job{Name: id, Spec: spec, Run: func(ctx context.Context, now time.Time, progress func(string)) (jobs.Result, error) {
+		select {
+		case turn <- struct{}{}:
+			defer func() { <-turn }()
+		case <-ctx.Done():
+			return jobs.Result{}, context.Cause(ctx)
+		}
+		reply, err := dir.load(ctx, ingest.Request{
+			Source: id, Mirror: config.get("mirror"), Access: config.access(id), Now: now, Free: roomOn(config, dir),
+			Progress: func(s ingest.Step) {
+				if s.Done {
+					progress(fmt.Sprintf("%s: %s, %d bytes, %d filas", s.Source, s.Phase, s.Bytes, s.Rows))
+				}
+			},
+		})
+		if errors.Is(err, snapshots.ErrBusy) {
+			return jobs.Result{Status: jobs.Busy, Detail: "otro proceso está cargando una fuente; se reintenta en unos minutos"}, err
+		}
+		if err != nil {
+			return jobs.Result{Detail: dir.publicFailure(id, now)}, fmt.Errorf("%s: %w", id, err)
+		}
+		status := jobs.Unchanged
+		switch {
+		case reply.waits():
+			status = jobs.Quarantined
+		case reply.Result == string(ingest.Activated):
+			status = jobs.OK
+		}
+		return jobs.Result{Status: status, Detail: reply.brief()}, nil
+	}}
+}
+
+// publicFailure is what the attempt of that moment may tell everybody; "" when
+// it wrote nothing down.
+func (d *dataDir) publicFailure(source string, at time.Time) string {
+	if a, ok, err := d.sources.LastAttempt(source); err == nil && ok && a.At == civil.Timestamp(at) {
+		return a.Error
+	}
+	return ""
+}
+
+// clean does what limpieza does: it forgets requests that may no longer be
+// repeated.
+func (n *node) clean(ctx context.Context, now time.Time, progress func(string)) (jobs.Result, error) {
+	forgotten, err := n.ledger.ForgetOnce(ctx, now)
+	if forgotten == 0 {
+		return jobs.Result{Status: jobs.Unchanged, Detail: "nada que limpiar"}, err
+	}
+	detail := fmt.Sprintf("%d marcas de repetición vencidas", forgotten)
+	progress(detail)
+	return jobs.Result{Detail: detail}, err
+}
+
+// jobStates is what health says of the jobs.
+func (n *node) jobStates() []platform.Job {
+	var list []platform.Job
+	for _, s := range n.jobs.States() {
+		list = append(list, platform.Job{
+			Name: s.Job, Status: string(s.Status), Last: s.Last, Detail: s.Detail, Success: s.Success, Next: s.Next,
+		})
+	}
+	return list
+}
+
+type jobReply struct {
+	Job     string     `json:"job"`
+	Status  string     `json:"status"`
+	Last    string     `json:"corrida,omitempty"`
+	Detail  string     `json:"detalle,omitempty"`
+	Success string     `json:"ultimo_exito,omitempty"`
+	Next    string     `json:"siguiente,omitempty"`
+	Runs    []jobs.Run `json:"corridas"` // newest first
+}
+
+func (n *node) listJobs(context.Context, json.RawMessage, func(string)) (any, error) {
+	var replies []jobReply
+	for _, s := range n.jobs.States() {
+		r := jobReply{
+			Job: s.Job, Status: string(s.Status), Detail: s.Detail,
+			Last: timestampOr(s.Last, ""), Success: timestampOr(s.Success, ""), Next: timestampOr(s.Next, ""), Runs: []jobs.Run{},
+		}
+		for i := len(s.Runs) - 1; i >= 0; i-- {
+			r.Runs = append(r.Runs, s.Runs[i])
+		}
+		replies = append(replies, r)
+	}
+	return replies, nil
+}
+
+// timestampOr is a moment, or none when it is zero.
+func timestampOr(t time.Time, none string) string {
+	if t.IsZero() {
+		return none
+	}
+	return civil.Timestamp(t)
+}
+
+type jobArgs struct {
+	Job string `json:"job"`
+}
+
+func (n *node) runJob(ctx context.Context, raw json.RawMessage, progress func(string)) (any, error) {
+	var a jobArgs
+	if err := json.Unmarshal(raw, &a); err != nil {
+		return nil, err
+	}
+	r, err := n.jobs.Run(ctx, a.Job, progress)
+	if r.Status == jobs.Interrupted {
+		return nil, exitWith(exitTryAgain, "la corrida de %s quedó a la mitad porque el servidor se está cerrando: reintente", a.Job)
+	}
+	return r, err
+}
+
+type jobsList struct{}
+
+func (c *jobsList) Run(a *app) error {
+	var replies []jobReply
+	if err := a.execute("jobs.list", mustExist, struct{}{}, &replies); err != nil {
+		return err
+	}
+	return a.print(replies, func() {
+		for _, r := range replies {
+			fmt.Fprintf(a.stdout, "%-14s %-12s última %s  siguiente %s\n", r.Job, r.Status, orDash(r.Last), orDash(r.Next))
+			if r.Detail != "" {
+				fmt.Fprintf(a.stdout, "  %s\n", r.Detail)
+			}
+			if len(r.Runs) > 0 && r.Runs[0].Error != "" {
+				fmt.Fprintf(a.stdout, "  error: %s\n", r.Runs[0].Error)
+			}
+		}
+	})
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+type jobsRun struct {
+	Job string `arg:"" name:"tarea" help:"Su nombre; vea «cotejo jobs list»."`
+}
+
+func (c *jobsRun) Run(a *app) error {
+	var r jobs.Run
+	err := a.change("jobs.run", mustExist, jobArgs{c.Job}, &r, "jobs list")
+	if a.ctx.Err() != nil {
+		return a.ctx.Err()
+	}
+	if err != nil {
+		return err
+	}
+	err = a.print(r, func() { fmt.Fprintf(a.stdout, "%s  %s: %s\n", c.Job, r.Status, r.Detail) })
+	if err == nil && r.Status == jobs.Quarantined {
+		return exitWith(exitPartial, "%s en cuarentena; vea «cotejo sources show %s»", c.Job, c.Job)
+	}
+	return err
+}
