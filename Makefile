@@ -49,7 +49,7 @@ lint: ## golangci-lint, when it is installed (.ci/run names the version)
 
 race: ## the tests of store, ledger, snapshots, api and admin under the race detector
 	$(GO) test -race $(RACED)
-	COTEJO_CRASHES=$(RACED_CRASHES) $(GO) test -race ./ledger -rapid.checks=$(RACED_CHECKS)
+	COTEJO_CRASHES=$(RACED_CRASHES) $(GO) test -race -short ./ledger -rapid.checks=$(RACED_CHECKS)
 
 kill: ## kill -9 of a writing process, KILLS times: no acknowledged write may be missing; and the mutants
 	COTEJO_KILLS=$(KILLS) $(GO) test -count=1 -v -run Kill $(KILLED)
@@ -57,6 +57,7 @@ kill: ## kill -9 of a writing process, KILLS times: no acknowledged write may be
 
 bench: build ## what we claim about speed, as ratios
 	bin/cotejo bench company
+	bin/cotejo bench ledger
 
 fuzz: ## every fuzz target for FUZZTIME
 	@set -e; for package in $$($(GO) list $(PACKAGES)); do \

@@ -31,6 +31,9 @@ type stored struct {
 // the newest part is in the log, whose damage only the anchor shows.
 func TestFlippedBits(t *testing.T) {
 	f := func(name string, crashed bool, flips int) {
+		if testing.Short() {
+			flips /= 10
+		}
 		t.Run(name, func(t *testing.T) {
 			s := written(t, crashed)
 			want, err := s.content()
