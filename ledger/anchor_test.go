@@ -57,6 +57,18 @@ func (m *memoryAnchor) Rename(string, string) error {
 
 func (m *memoryAnchor) SyncDir(string) error { return nil }
 
+func (m *memoryAnchor) count() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.writes
+}
+
+func (m *memoryAnchor) fail(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.fails = err
+}
+
 // anchored runs a ledger with an anchor over s and closes it.
 func anchored(t *testing.T, s store.Store, path string, do func(l *ledger.Ledger)) {
 	t.Helper()
@@ -227,12 +239,13 @@ func TestAnchorIsWrittenOnceASecond(t *testing.T) {
 		wrote := func(want int, age time.Duration) {
 			t.Helper()
 			synctest.Wait()
-			if files.writes != want || l.AnchorAge() != age {
-				t.Errorf("at %v: %d writes, age %v; want %d, %v", time.Now().Format("05.000"), files.writes, l.AnchorAge(), want, age)
+			if files.count() != want || l.AnchorAge() != age {
+				t.Errorf("at %v: %d writes, age %v; want %d, %v", time.Now().Format("05.000"), files.count(), l.AnchorAge(), want, age)
 			}
 		}
 		time.Sleep(5 * time.Second)
-		first := files.writes // of the id key
+		synctest.Wait()
+		first := files.count() // of the id key
 		wrote(first, 0)
 		credit(t, l, 1, start, 5000)
 		wrote(first+1, 0)
@@ -248,12 +261,12 @@ func TestAnchorIsWrittenOnceASecond(t *testing.T) {
 		time.Sleep(time.Hour)
 		wrote(first+2, 0)
 
-		files.fails = errors.New("disco lleno")
+		files.fail(errors.New("disco lleno"))
 		credit(t, l, 1, start, 5000)
 		time.Sleep(90 * time.Second)
 		wrote(first+2, 90*time.Second)
 		credit(t, l, 1, start, 5000) // and the ledger goes on
-		files.fails = nil
+		files.fail(nil)
 		time.Sleep(time.Second)
 		wrote(first+3, 0)
 
@@ -264,8 +277,8 @@ func TestAnchorIsWrittenOnceASecond(t *testing.T) {
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if heads, err := ledger.ReadAnchorOn(files); err != nil || !slices.Equal(heads, l.Heads()) || files.writes != first+5 {
-			t.Errorf("after Close: %d writes, %v, %v; want %v", files.writes, heads, err, l.Heads())
+		if heads, err := ledger.ReadAnchorOn(files); err != nil || !slices.Equal(heads, l.Heads()) || files.count() != first+5 {
+			t.Errorf("after Close: %d writes, %v, %v; want %v", files.count(), heads, err, l.Heads())
 		}
 	})
 }

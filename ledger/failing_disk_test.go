@@ -29,7 +29,7 @@ func alone(t *testing.T) bool {
 	if os.Getenv(aloneEnv) == t.Name() {
 		return true
 	}
-	child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=5m",
+	child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=4m",
 		fmt.Sprintf("-test.short=%t", testing.Short()))
 	child.Env = append(os.Environ(), aloneEnv+"="+t.Name())
 	out, err := child.CombinedOutput()
@@ -47,9 +47,9 @@ func alone(t *testing.T) bool {
 const aloneEnv = "COTEJO_TEST_ALONE"
 
 // TestFailingDisk fails the n-th sync or write of a working ledger's disk, for
-// every n (with -short, every tenth): a failure of the log ends the engine, and every command that was
-// acknowledged before is there after the restart, whether or not the kernel still
-// wrote what it could not sync.
+// every n (with -short, every tenth): a failure of the log ends the engine, and
+// every command that was acknowledged before is there after the restart, whether
+// or not the kernel still wrote what it could not sync.
 func TestFailingDisk(t *testing.T) {
 	if !alone(t) {
 		return
@@ -214,10 +214,19 @@ func (d *failingDisk) run(rng *rand.Rand) {
 	text, _ := anchor.Read("") // perhaps not written yet
 	percent := []int{0, 50, 100}[d.n%3]
 	d.restart(mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: rng}), text, acknowledged, ghosts)
-	if !dead.Load() {
-		if err := errors.Join(l.Close(), s.Close()); err != nil {
+	if dead.Load() {
+		return
+	}
+	// What failed in the background may end the engine only now.
+	closed := make(chan error, 1)
+	go func() { closed <- errors.Join(l.Close(), s.Close()) }()
+	select {
+	case err := <-closed:
+		if err != nil && !dead.Load() {
 			d.t.Error(err)
 		}
+	case <-died:
+		d.died++
 	}
 }
 
