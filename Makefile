@@ -48,7 +48,7 @@ lint: ## golangci-lint, when it is installed (.ci/run names the version)
 	@if [ -n "$(LINTER)" ]; then "$(LINTER)" run $(PACKAGES); else echo "golangci-lint is not installed: skipped"; fi
 
 race: ## the tests of store, ledger, snapshots, api and admin under the race detector
-	$(GO) test -race $(RACED)
+	$(GO) test -race -short $(RACED)
 	COTEJO_CRASHES=$(RACED_CRASHES) $(GO) test -race -short ./ledger -rapid.checks=$(RACED_CHECKS)
 
 kill: ## kill -9 of a writing process, KILLS times: no acknowledged write may be missing; and the mutants
