@@ -39,3 +39,6 @@ func (LoseKey) Apply(tx *Tx) (Result, error) {
 	tx.seq.pending.set(appendKey(nil, Global, spaceIDKey, nil), nil, true)
 	return nil, nil
 }
+
+// Waiting is how many commands wait for the sequencer.
+func (l *Ledger) Waiting() int { return len(l.queue) }

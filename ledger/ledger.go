@@ -147,6 +147,7 @@ type Ledger struct {
 // request is a command on its way through the queue. Its fields belong to the
 // caller until it is sent, then to the sequencer until done receives.
 type request struct {
+	ctx     context.Context // whoever waits; nobody does any more when it ended
 	account AccountID
 	cmd     Command
 	result  Result
@@ -239,9 +240,9 @@ func (l *Ledger) Close() error {
 
 // Do runs cmd in the account and returns when its effects are durable. It
 // returns the command's own error when it refuses, ErrBusy when the queue is
-// full, ErrClosed after Close, and ctx's error if ctx ends before the command
-// entered the queue; after that it always waits for the outcome. After another
-// process took the store it returns store.ErrFenced.
+// full, ErrClosed after Close, and ctx's error if ctx ends before the turn of the
+// command: then nothing of it is written. It always waits for the outcome, also
+// when ctx ends. After another process took the store it returns store.ErrFenced.
 func (l *Ledger) Do(ctx context.Context, account AccountID, cmd Command) (Result, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -255,7 +256,7 @@ func (l *Ledger) Do(ctx context.Context, account AccountID, cmd Command) (Result
 		cmd = ready
 	}
 	r := l.requests.Get().(*request)
-	r.account, r.cmd = account, cmd
+	r.ctx, r.account, r.cmd = ctx, account, cmd
 	err := l.enqueue(r)
 	var result Result
 	if err == nil {
@@ -289,7 +290,7 @@ func (l *Ledger) enqueue(r *request) error {
 // then a write hangs, or more is asked than it can do. It is Do's error otherwise.
 func (l *Ledger) Alive(ctx context.Context) error {
 	r := newRequest().(*request)
-	r.cmd = noop{}
+	r.ctx, r.cmd = ctx, noop{}
 	if err := l.enqueue(r); err != nil {
 		return err
 	}

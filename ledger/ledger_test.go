@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -353,6 +354,37 @@ func TestBusyWhenTheQueueIsFull(t *testing.T) {
 	group.Wait()
 	if done.Load()+busy.Load() != int64(sent) || done.Load() < 4096 {
 		t.Errorf("%d sent: %d done, %d busy; want all answered and a queue of 4096 done", sent, done.Load(), busy.Load())
+	}
+}
+
+// TestLateCommandIsDropped: what waits behind a slow write and is not waited for
+// any more changes nothing; what the write holds already is answered.
+func TestLateCommandIsDropped(t *testing.T) {
+	l, s := openStuck(t, ledger.Options{})
+	late, cancel := context.WithCancel(ctx)
+	var group sync.WaitGroup
+	group.Go(func() {
+		if _, err := l.Do(late, 1, put{"first", "v"}); err != nil {
+			t.Errorf("in the write: %v", err)
+		}
+	})
+	<-s.arrived
+	for i := range 20 {
+		group.Go(func() {
+			if res, err := l.Do(late, 1, put{"late", "v"}); !errors.Is(err, context.Canceled) || res != nil {
+				t.Errorf("%d behind it: %v, %v", i, res, err)
+			}
+		})
+	}
+	for l.Waiting() < 20 {
+		runtime.Gosched()
+	}
+	cancel()
+	s.armed.Store(false)
+	s.release <- nil
+	group.Wait()
+	if got, err := l.Do(ctx, 1, list{}); err != nil || got != "first=v " {
+		t.Errorf("written: %v, %v", got, err)
 	}
 }
 

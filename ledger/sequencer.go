@@ -84,7 +84,9 @@ func (s *sequencer) fill() {
 }
 
 // apply runs the commands, writes them durably and answers: as one batch unless
-// it grows beyond batchBytes. A refusal may rest on what an earlier command of
+// it grows beyond batchBytes. What nobody waits for any more is dropped: a write
+// that takes long must not charge those behind it for answers that come too late.
+// A refusal may rest on what an earlier command of
 // the batch did, so refusals wait for the write too.
 func (s *sequencer) apply() {
 	for rest := s.batch; len(rest) > 0; {
@@ -95,6 +97,10 @@ func (s *sequencer) apply() {
 		n := 0
 		for n < len(rest) && s.pending.bytes < batchBytes {
 			r := rest[n]
+			n++
+			if r.err = r.ctx.Err(); r.err != nil {
+				continue
+			}
 			s.tx.enter(s, r.account)
 			r.result, r.err = r.cmd.Apply(&s.tx)
 			if r.err != nil {
@@ -103,7 +109,6 @@ func (s *sequencer) apply() {
 				refusedTotal.Inc()
 			}
 			s.tx.leave()
-			n++
 		}
 		err := s.commit(n)
 		if err != nil {
