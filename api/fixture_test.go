@@ -50,6 +50,7 @@ type fixture struct {
 	log      *logBuffer
 	server   *Server
 	disk     vfs.FS      // of the account data
+	store    *heldStore  // on it
 	full     atomic.Bool // the disk
 
 	mu   sync.Mutex
@@ -69,8 +70,9 @@ func newFixture(t testing.TB) *fixture {
 	testLive := must(snapshots.NewLive(tests))
 
 	pebble := must(store.OpenPebble("cuentas", store.PebbleOptions{FS: f.disk}))
+	f.store = &heldStore{Store: pebble}
 	random := rand.NewChaCha8([32]byte{1}) // ids and keys are the same in every run
-	book := must(ledger.Open(pebble, ledger.Options{Random: random}))
+	book := must(ledger.Open(f.store, ledger.Options{Random: random}))
 	f.accounts = accounts.New(book, bytes.Repeat([]byte{7}, 32), random, f.clock)
 	f.organization("live", accounts.Live, 100_00)
 	f.organization("poor", accounts.Live, 0)
@@ -96,6 +98,28 @@ func newFixture(t testing.TB) *fixture {
 		}
 	})
 	return f
+}
+
+// heldStore is a store whose disk can stand still.
+type heldStore struct {
+	store.Store
+	disk    sync.RWMutex // a commit holds it for reading, hold for writing
+	waiting atomic.Int32 // commits that stand still
+}
+
+// Commit implements store.Store.
+func (s *heldStore) Commit(batches ...store.Batch) error {
+	s.waiting.Add(1)
+	s.disk.RLock()
+	defer s.disk.RUnlock()
+	s.waiting.Add(-1)
+	return s.Store.Commit(batches...)
+}
+
+// hold makes every commit stand still until the returned function is called.
+func (s *heldStore) hold() (release func()) {
+	s.disk.Lock()
+	return s.disk.Unlock
 }
 
 // organization creates one with a key of the given name and some money.

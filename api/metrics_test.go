@@ -77,7 +77,7 @@ func TestMetrics(t *testing.T) {
 	check(`cotejo_wallet_402_total`, 1)
 	check(`cotejo_idempotent_replays_total`, 1)
 	check(`cotejo_shed_total{class="consulta",reason="storage_full"}`, 1)
-	check(`cotejo_queue_wait_seconds_count{class="consulta"}`, 2)
+	check(`cotejo_queue_wait_seconds_count{class="consulta"}`, 3) // a repeated answer too
 	check(`cotejo_queue_wait_seconds_count{class="lectura"}`, 1)
 	for _, class := range []string{"libre", "consulta", "lectura"} {
 		if got := after[`cotejo_http_inflight{class="`+class+`"}`]; got != 0 {

@@ -3,8 +3,11 @@ package api
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"runtime"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,6 +15,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
 
+	"cotejo/accounts"
 	"cotejo/civil"
 	"cotejo/operation"
 	"cotejo/query"
@@ -131,5 +135,165 @@ func TestOverload(t *testing.T) {
 	}
 	if goroutinesAfter > goroutines+flood {
 		t.Errorf("%d goroutines became %d", goroutines, goroutinesAfter)
+	}
+}
+
+// TestRepeatsAreAdmitted: who repeats a request waits for a slot like who asks:
+// its answer too stands behind the disk.
+func TestRepeatsAreAdmitted(t *testing.T) {
+	f := newFixture(t)
+	f.loadStage(0)
+	f.pipeline.Limits = operation.Limits{
+		Ask:  operation.Limit{Slots: 1, Queue: 0, Wait: time.Hour},
+		Read: operation.Limit{Slots: 1, Queue: 0, Wait: time.Hour},
+	}
+	repeat := func() answer {
+		return f.send("GET", empresa, "X-Api-Key: "+f.keys["live"], "Idempotency-Key: k")
+	}
+	first := repeat()
+	entered, release := make(chan struct{}), make(chan struct{})
+	var group sync.WaitGroup
+	group.Go(func() {
+		if _, err := f.do(asking(held{question{resultado: "{}", asked: new(int)}, func() { close(entered); <-release }}), "other"); err != nil {
+			t.Error(err)
+		}
+	})
+	<-entered
+	if code, _ := walk(repeat().body, ".codigo"); code != "SOBRECARGA" {
+		t.Errorf("without a slot: %v", code)
+	}
+	close(release)
+	group.Wait()
+	if a := repeat(); a.status != 200 || a.header.Get("Idempotent-Replayed") == "" || !bytes.Equal(a.body, first.body) {
+		t.Errorf("got %d %s", a.status, a.body)
+	}
+}
+
+// TestSlowDisk lets the disk stand still under ten times what is let in: what is
+// too much is refused at once with a moment to come back, the service says that
+// it is alive and not ready, and once the disk goes on, who was let in is
+// answered, the service is ready, and what was charged is what was answered.
+func TestSlowDisk(t *testing.T) {
+	const slots, queue, flood = 8, 16, 10 * (8 + 16)
+	f := newFixture(t)
+	f.loadStage(0)
+	f.pipeline.Limits = operation.Limits{
+		Ask:  operation.Limit{Slots: slots, Queue: queue, Wait: time.Hour},
+		Read: operation.Limit{Slots: 1, Queue: 0, Wait: time.Hour},
+	}
+	f.server.deadlines.limit = time.Hour
+	for _, name := range []string{"rich", "wealthy", "solvent"} { // for the whole flood
+		f.organization(name, accounts.Live, flood*12_00)
+	}
+	keys := []string{"rich", "wealthy", "solvent"}
+	before := int64(0)
+	for _, key := range keys {
+		before += f.balance(key)
+	}
+	id, _ := walk(f.get(empresa, "test").body, ".verification_id")
+
+	release := f.store.hold()
+	answers := make(chan answer, flood)
+	for i := range flood {
+		go func() {
+			headers := f.keyHeader(keys[i%len(keys)])
+			if i%2 == 0 {
+				headers = append(headers, "Idempotency-Key: k"+strconv.Itoa(i))
+			}
+			answers <- f.send("GET", empresa, headers...)
+		}()
+	}
+	for range flood - slots - queue {
+		a := <-answers // nobody else can be answered
+		code, _ := walk(a.body, ".codigo")
+		if seconds, _ := strconv.Atoi(a.header.Get("Retry-After")); a.status != 503 || code != "SOBRECARGA" || seconds < 1 || seconds > 5 {
+			t.Fatalf("got %d %v %s", a.status, a.header, a.body)
+		}
+	}
+	for f.store.waiting.Load() == 0 {
+		runtime.Gosched()
+	}
+	if depth := readings()["cotejo_ledger_queue_depth"]; depth > slots {
+		t.Errorf("%v commands wait in the ledger", depth)
+	}
+	// What needs no write goes on.
+	for target, want := range map[string]int{"/livez": 200, "/v1/salud": 200, "/readyz": 503} {
+		if a := f.get(target, ""); a.status != want {
+			t.Errorf("%s: got %d %s", target, a.status, a.body)
+		}
+	}
+	for _, target := range []string{"/v1/verificaciones/" + id.(string), empresa + "?simular=1"} {
+		if a := f.get(target, "test"); a.status != 200 {
+			t.Errorf("%s: got %d %s", target, a.status, a.body)
+		}
+	}
+	release()
+	for range slots + queue {
+		if a := <-answers; a.status != 200 || a.header.Get("X-Costo") != "12.00" {
+			t.Fatalf("who was let in got %d %s", a.status, a.body)
+		}
+	}
+	for _, key := range keys {
+		before -= f.balance(key)
+	}
+	if before != (slots+queue)*12_00 {
+		t.Errorf("%d were answered and %s was charged", slots+queue, operation.Pesos(before))
+	}
+	for f.get("/readyz", "").status != 200 { // once what it last saw is a second old
+		runtime.Gosched()
+	}
+}
+
+// TestRefusedIsNeverCharged ends requests at any moment, while they wait for a
+// slot, for the ledger and for the disk: who is told that nothing was done paid
+// nothing, and who is answered paid once.
+func TestRefusedIsNeverCharged(t *testing.T) {
+	const rounds, askers = 20, 40
+	f := newFixture(t)
+	f.loadStage(0)
+	f.pipeline.Limits = operation.Limits{
+		Ask:  operation.Limit{Slots: 20, Queue: 20, Wait: time.Hour},
+		Read: operation.DefaultLimits.Read,
+	}
+	f.organization("rich", accounts.Live, rounds*askers*12_00)
+	op := f.table.Find("verificarEmpresa")
+	for round := range rounds {
+		before := f.balance("rich")
+		release := f.store.hold()
+		ctx, cancel := context.WithCancel(context.Background())
+		var answered, late atomic.Int32
+		var group sync.WaitGroup
+		for i := range askers {
+			group.Go(func() {
+				r := operation.Request{Operation: op, Key: []byte(f.keys["rich"]), Args: []operation.Arg{{In: operation.InPath, Name: "rfc", Value: "EFO010101AA1"}}}
+				if i%2 == 0 {
+					r.IdempotencyKeys = [][]byte{fmt.Appendf(nil, "%d-%d", round, i)}
+				}
+				mine := ctx
+				if i%4 == 1 { // somebody goes on waiting
+					mine = context.Background()
+				}
+				switch _, err := f.pipeline.Do(mine, &r, nil); {
+				case err == nil:
+					answered.Add(1)
+				case errors.Is(err, context.Canceled), operation.FailureOf(err).Code == "SOBRECARGA":
+					late.Add(1)
+				default:
+					t.Error(err)
+				}
+			})
+		}
+		for f.store.waiting.Load() == 0 {
+			runtime.Gosched()
+		}
+		for range round * 20 { // another moment in every round
+			runtime.Gosched()
+		}
+		cancel()
+		release()
+		group.Wait()
+		if paid := before - f.balance("rich"); paid != int64(answered.Load())*12_00 {
+			t.Fatalf("%d were answered, %d refused, and %s was charged", answered.Load(), late.Load(), operation.Pesos(paid))
+		}
 	}
 }

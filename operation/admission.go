@@ -20,7 +20,8 @@ const (
 	// ClassOpen is for operations without a key: they read what is in memory, and
 	// health must answer when nothing else does. It has no slots.
 	ClassOpen Class = iota
-	// ClassAsk is for operations that record: they wait for the disk.
+	// ClassAsk is for operations that record, and for their repeated answers: they
+	// wait for the disk.
 	ClassAsk
 	// ClassRead is for the other operations with a key, and for quotes.
 	ClassRead

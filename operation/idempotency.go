@@ -157,13 +157,16 @@ func (p *Pipeline) verifyOnce(ctx context.Context, r *Request, a *asking, resp *
 		return err
 	}
 	defer p.running.end(k)
-	record, found, err := p.Ledger.Recall(ctx, who.Account, who.Org, a.sandbox, once, p.Now())
-	if err != nil {
-		return err
-	}
-	if found {
-		return resp.recorded(&record, a.dst)
-	}
 	a.once = &once
 	return p.verify(ctx, a, resp)
+}
+
+// repeat answers from the record that was made under the key, if there is one.
+func (p *Pipeline) repeat(ctx context.Context, a *asking, resp *Response) (found bool, err error) {
+	who := a.who
+	record, found, err := p.Ledger.Recall(ctx, who.Account, who.Org, a.sandbox, *a.once, p.Now())
+	if err != nil || !found {
+		return false, err
+	}
+	return true, resp.recorded(&record, a.dst)
 }

@@ -69,8 +69,9 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 // The errors come in one order: key (401), what the body is (415), its size
 // (413), JSON (400), input (422), a repeated request (422 for another under a used
 // key, 409 while the first runs), money (402), room and slots (503), all before
-// the engine runs. ctx bounds the wait; it ends nothing that may be charged
-// already.
+// the engine runs. What a key stands for is looked up in a slot, so with one the
+// slot comes before money and room. ctx bounds the wait; it ends nothing that may
+// be charged already.
 //
 // When a recorded answer returns, its record and its charge are durable. When
 // an error returns, nothing was charged, but for ledger.ErrFailed: only the
@@ -164,6 +165,19 @@ func (p *Pipeline) edition(sandbox bool) *snapshots.Live {
 	return p.Live
 }
 
+// preflight returns what a charged answer will cost, and why the question cannot
+// be answered at all, nil when it can: it costs no slot and no work.
+func (p *Pipeline) preflight(a *asking, ed *snapshots.Edition) (cost int64, refusal error) {
+	q, err := p.quote(a.op, a.question, a.who, ed, p.Now(), false)
+	if err == nil {
+		err = q.refusal()
+	}
+	if err == nil && p.Full != nil && p.Full() {
+		err = ErrFull
+	}
+	return q.cost, err
+}
+
 // verify answers, records and charges one question.
 func (p *Pipeline) verify(ctx context.Context, a *asking, resp *Response) error {
 	op, who, s := a.op, a.who, a.scratch
@@ -171,20 +185,23 @@ func (p *Pipeline) verify(ctx context.Context, a *asking, resp *Response) error 
 	ed := live.Acquire()
 	defer ed.Release()
 
-	price, err := p.quote(op, a.question, who, ed, p.Now(), false)
-	if err == nil {
-		err = price.refusal()
-	}
-	if err != nil {
-		return err
-	}
-	if p.Full != nil && p.Full() {
-		return ErrFull
+	price, refusal := p.preflight(a, ed)
+	if refusal != nil && a.once == nil {
+		return refusal
 	}
 	if err := p.enter(ctx, ClassAsk, who.Org); err != nil {
 		return err
 	}
 	defer p.leave(ClassAsk, who.Org)
+	if a.once != nil {
+		// What was answered before is answered again, whatever would refuse it now.
+		if found, err := p.repeat(ctx, a, resp); found || err != nil {
+			return err
+		}
+	}
+	if refusal != nil {
+		return refusal
+	}
 
 	now := p.Now()
 	registro, outcome, err := query.AppendRegistro(s.registro[:0], a.question, civil.Of(now), ed)
@@ -212,7 +229,7 @@ func (p *Pipeline) verify(ctx context.Context, a *asking, resp *Response) error 
 		return fmt.Errorf("edicion_sha256: %w", err)
 	}
 	if outcome.Charged {
-		charge.Price = price.cost
+		charge.Price = price
 	}
 	// All that can fail comes before the charge: what is paid for is delivered.
 	answer, err := AppendAnswer(a.dst, &charge.Record)
