@@ -177,7 +177,7 @@ func table(t *testing.T) operation.Table {
 }
 
 // TestOpenAPIIsCurrent fails when the committed document is not the one that
-// the operations give. Rewrite it with: go test ./api -update
+// the operations give. Rewrite it with make openapi.
 func TestOpenAPIIsCurrent(t *testing.T) {
 	doc, err := table(t).OpenAPI()
 	if err != nil {
@@ -190,7 +190,7 @@ func TestOpenAPIIsCurrent(t *testing.T) {
 		}
 	}
 	if got := must(os.ReadFile(document)); !bytes.Equal(got, want) {
-		t.Fatalf("api/%s is stale: go test ./api -update", document)
+		t.Fatalf("api/%s is stale: make openapi", document)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 // TestExamples asks what the reference shows, over the sandbox, and compares
 // with the answer it shows, to the byte but for white space. Rewrite them with
-// go test ./api -run Examples -update, and then the document.
+// make openapi.
 func TestExamples(t *testing.T) {
 	f := newFixture(t)
 	ran := 0

@@ -19,7 +19,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
@@ -59,11 +58,11 @@ type Server struct {
 	access   *accessLog
 
 	deadlines   deadlines
-	connections int         // at once
-	closing     atomic.Bool // set under mu
+	connections int // at once
 
-	mu       sync.Mutex
-	listener *limitedListener // under mu; nil before Serve
+	mu       sync.Mutex       // guards the rest
+	listener *limitedListener // nil before Serve
+	closing  bool
 }
 
 // New prepares a server for the operations of the table. It does not listen;
@@ -113,7 +112,7 @@ func (s *Server) Serve(l net.Listener) error {
 	limited := &limitedListener{Listener: l, max: s.connections, open: s.http.GetOpenConnectionsCount}
 	s.mu.Lock()
 	s.listener = limited
-	ended := s.closing.Load()
+	ended := s.closing
 	s.mu.Unlock()
 	if ended {
 		return limited.Close()
@@ -126,7 +125,7 @@ func (s *Server) Serve(l net.Listener) error {
 // once.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
-	s.closing.Store(true)
+	s.closing = true
 	var err error
 	if s.listener != nil {
 		// fasthttp closes only what its own Serve has come to know.
@@ -137,9 +136,6 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.access.close()
 	return err
 }
-
-// Closing reports that Shutdown has begun: no new connection is accepted.
-func (s *Server) Closing() bool { return s.closing.Load() }
 
 var refusedConnections = metrics.NewCounter(`cotejo_shed_total{class="conexion",reason="connections"}`)
 
