@@ -214,8 +214,8 @@ func (e *exchange) succeed(r *operation.Response) {
 func (e *exchange) fail(err error) {
 	f := operation.FailureOf(err)
 	h := &e.ctx.Response.Header
-	if f.Status == fasthttp.StatusInternalServerError {
-		e.log.Error("error interno", "request_id", string(e.id), "ruta", e.route, "error", err.Error())
+	if f.Ours() {
+		e.log.Error("falla propia al responder", "codigo", f.Code, "request_id", string(e.id), "ruta", e.route, "error", err.Error())
 	}
 	if f.Status == fasthttp.StatusUnauthorized {
 		h.Set("WWW-Authenticate", `ApiKey realm="cotejo"`)

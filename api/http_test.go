@@ -16,6 +16,7 @@ import (
 	"github.com/valyala/fasthttp/fasthttputil"
 
 	"cotejo/operation"
+	"cotejo/snapshots"
 )
 
 // empresa is a target that is charged with a live key.
@@ -204,6 +205,31 @@ func TestPanic(t *testing.T) {
 	}
 	if err := <-served; err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestDamageIsLogged: a file that changed on the disk while it serves shows first
+// in an answer, and the log names it. The caller does not learn where it is.
+func TestDamageIsLogged(t *testing.T) {
+	log := &logBuffer{}
+	l := serve(t, &operation.Pipeline{}, func(s *Server) { s.log = slog.New(slog.NewJSONHandler(log, nil)) }, operation.Operation{
+		ID: "leer", Method: "GET", Path: "/leer", Tag: "t", Summary: "s", Description: "d", Auth: operation.Open,
+		Output: operation.Titled("X", &jsonschema.Schema{Type: "object"}),
+		Read: func(context.Context, operation.Call) (operation.Response, error) {
+			return operation.Response{}, fmt.Errorf("COMPANY/1: %w", &snapshots.CorruptError{Path: "snapshots/7/rows", Want: "aa", Got: "bb"})
+		},
+	})
+	conn := must(l.Dial())
+	defer conn.Close()
+	must(conn.Write([]byte("GET /leer HTTP/1.1\r\nHost: x\r\n\r\n")))
+	a := read(t, conn, "GET")
+	if code, _ := walk(a.body, ".codigo"); a.status != 503 || code != "FUENTE_DANADA" || strings.Contains(string(a.body), "rows") {
+		t.Fatalf("got %d %s", a.status, a.body)
+	}
+	for _, want := range []string{"snapshots/7/rows", `"ruta":"/leer"`, `"codigo":"FUENTE_DANADA"`, a.header.Get("X-Request-Id")} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log lacks %s: %s", want, log.String())
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -116,9 +117,10 @@ func TestKeyInUse(t *testing.T) {
 }
 
 // TestFailedRequestFreesItsKey: what was not answered can be tried again under
-// the same key, also after a panic.
+// the same key, also after a panic, and holds no slot.
 func TestFailedRequestFreesItsKey(t *testing.T) {
 	f := newFixture(t)
+	f.pipeline.Limits = operation.Limits{Ask: operation.Limit{Slots: 1, Wait: time.Hour}, Read: operation.DefaultLimits.Read}
 	asked := 0
 	do := func(q query.Question) (resp operation.Response, err error) {
 		defer func() {

@@ -1,9 +1,7 @@
 package operation
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 
@@ -48,6 +46,12 @@ type Failure struct {
 	Help       string // ayuda: the next step
 	RetryAfter int    // seconds, 0: retrying does not help
 }
+
+// Ours reports that neither the caller nor the load is the cause: whoever runs the
+// service has something to mend and learns of it nowhere else.
+func (f *Failure) Ours() bool { return f.Status == 500 || f.Code == damagedCode }
+
+const damagedCode = "FUENTE_DANADA"
 
 // failures is the one table from an error to its answer; the first line that
 // matches wins. Nothing is charged on any of them, but for ErrFailed, where only
@@ -120,7 +124,7 @@ var failures = []struct {
 	{is(ledger.ErrFailed), Failure{503, "ESCRITURA_FALLIDA", "No se pudo guardar",
 		"Falló una escritura y el servicio se reinicia. No se sabe aún si la operación quedó guardada.",
 		"Espere a que el servicio vuelva y repita la petición con la misma Idempotency-Key; si no envió una, revise antes su saldo.", 30}},
-	{as[*snapshots.CorruptError], Failure{503, "FUENTE_DANADA", "El archivo de una fuente está dañado",
+	{as[*snapshots.CorruptError], Failure{503, damagedCode, "El archivo de una fuente está dañado",
 		"Un archivo publicado no coincide con su hash y no se responde desde él.",
 		"Repita la petición más tarde; /v1/salud muestra el estado de las fuentes.", 60}},
 	{anyOf(context.DeadlineExceeded, context.Canceled), Failure{503, "TIEMPO_DE_ESPERA", "La operación no alcanzó a ejecutarse",
@@ -238,13 +242,11 @@ func appendFailure(dst []byte, f Failure, err error, requestID string) []byte {
 		}
 		body.Options = purchaseOptions(price)
 	}
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(body); err != nil {
+	text, err := marshalPlain(body)
+	if err != nil {
 		panic(err) // strings and numbers only
 	}
-	return append(dst, strings.TrimSuffix(buf.String(), "\n")...)
+	return append(dst, text...)
 }
 
 // purchaseOptions are the two ways to pay for a service.
