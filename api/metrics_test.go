@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -146,4 +147,12 @@ func contents(t *testing.T, fs vfs.FS, dir string) string {
 		}
 	}
 	return b.String()
+}
+
+// TestCountingAllocatesNothing on the way of a request of a known route.
+func TestCountingAllocatesNothing(t *testing.T) {
+	m := newRouteMetrics("/prueba", 200, 503)
+	if n := testing.AllocsPerRun(1000, func() { m.answered(503, time.Millisecond) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
 }
