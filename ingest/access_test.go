@@ -182,7 +182,7 @@ func TestAccess(t *testing.T) {
 			t.Errorf("%+v: %v", a, err)
 		}
 		// What is wrong here is not told to everyone.
-		if a, ok, err := fx.c.LastAttempt("sat_69b"); !ok || err != nil || a.Outcome != snapshots.OutcomeFailed || strings.Contains(a.Error, "fuentes.") {
+		if a, ok, err := fx.c.LastAttempt("sat_69b"); !ok || err != nil || a.Outcome != snapshots.OutcomeFailed || !strings.HasPrefix(a.Error, ErrAccess.Error()) || strings.Contains(a.Error, "fuentes.") {
 			t.Errorf("%+v, %v", a, err)
 		}
 	}

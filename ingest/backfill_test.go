@@ -261,23 +261,23 @@ func (f *fixture) unpublished(official string) snapshots.Version {
 		f.t.Fatal(err)
 	}
 	defer unlock()
-	stage, err := f.c.Stage("sat_69b")
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	defer stage.Discard()
 	source, _ := Lookup("sat_69b")
 	in := ingestion{
-		Request: Request{Now: f.now, Content: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(official)), nil }},
-		source:  &source, catalogue: f.c, stage: stage,
+		Request: Request{Now: f.now, History: true, Content: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(official)), nil }},
+		source:  &source, catalogue: f.c,
 	}
+	defer in.bytes.close()
 	if err := in.obtain(f.t.Context()); err != nil {
 		f.t.Fatal(err)
 	}
+	if in.stage, err = stageOf(f.c, "sat_69b", in.bytes.open()); err != nil {
+		f.t.Fatal(err)
+	}
+	defer in.stage.Discard()
 	if faults, err := in.read(f.t.Context()); err != nil || faults != nil {
 		f.t.Fatal(faults, err)
 	}
-	v, err := stage.Accept(in.origin)
+	v, err := in.stage.Accept(in.origin)
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ var (
 
 // decidable are the faults of a table that can be read: a person who has looked
 // may know better.
-var decidable = []string{tabular.FewerRows, tabular.OlderCut, tabular.FutureCut, tabular.Withdrawn, tabular.NoRows}
+var decidable = []string{tabular.FewerRows, tabular.OlderCut, tabular.FutureCut, tabular.Withdrawn, tabular.NoRows, tabular.Unended}
 
 // Accept puts a version in quarantine into service, because a person says so:
 // its kept official bytes are read again by today's reader, and become a version
@@ -66,7 +66,7 @@ func Accept(ctx context.Context, c *snapshots.Catalogue, versionID int, who, why
 		return Result{}, err
 	}
 	defer in.stage.Discard()
-	if err := in.judge(ctx, v, told); err != nil {
+	if err := in.judgeAgain(ctx, v, told); err != nil {
 		return Result{}, err
 	}
 	d, err := in.decide(v, told, who, why)
@@ -144,9 +144,9 @@ func undecided(c *snapshots.Catalogue, versionID int, now time.Time) (*ingestion
 	return in, &v, nil
 }
 
-// judge reads the staged bytes of a version in quarantine and applies the gates
+// judgeAgain reads the staged bytes of a version in quarantine and applies the gates
 // of today.
-func (in *ingestion) judge(ctx context.Context, v *snapshots.Version, told []string) (err error) {
+func (in *ingestion) judgeAgain(ctx context.Context, v *snapshots.Version, told []string) (err error) {
 	if in.origin, err = originOf(v); err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (in *ingestion) judge(ctx context.Context, v *snapshots.Version, told []str
 	if undated(&in.origin) && strings.HasPrefix(v.Obtained, "archivo:") {
 		return fmt.Errorf("%w: cargue otra vez el archivo de la versión %d y acepte la que resulte", ErrUndated, v.ID)
 	}
-	faults, err := in.gates(sum.Rows, &in.origin)
+	faults, err := in.gates(&sum, &in.origin)
 	if err != nil {
 		return err
 	}

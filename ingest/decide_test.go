@@ -11,6 +11,7 @@ import (
 
 	"cotejo/ingest/tabular"
 	"cotejo/snapshots"
+	"cotejo/testdata/mirror"
 )
 
 func (f *fixture) accept(id int) (Result, error) {
@@ -327,7 +328,7 @@ func (f *fixture) interrupt(id int, saved bool) {
 		f.t.Fatal(err)
 	}
 	defer in.stage.Discard()
-	if err := in.judge(f.t.Context(), v, codesOf(v.Faults)); err != nil {
+	if err := in.judgeAgain(f.t.Context(), v, codesOf(v.Faults)); err != nil {
 		f.t.Fatal(err)
 	}
 	if _, err := in.decide(v, codesOf(v.Faults), "Eva", "se cortó la luz"); err != nil {
@@ -397,9 +398,10 @@ func TestNoSpace(t *testing.T) {
 	good := f.bytes(month(t, 3), Activated)
 	full := errors.New("quedan 900 MB en /secreto")
 	asked := 0
+	address := newSite(t, map[string]string{mirror.Listado69B: month(t, 5)}).URL
 	for allowed := 0; ; allowed++ {
 		asked = 0
-		r, err := f.ingest(Request{File: f.file("x.csv", month(t, 5)), Free: func() error {
+		r, err := f.ingest(Request{Mirror: address, Free: func() error {
 			if asked++; asked > allowed {
 				return full
 			}

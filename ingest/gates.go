@@ -16,11 +16,11 @@ const minShare = 90
 // may. active serves now and older is what the table would follow: the same, or
 // the version before it when the table is active under other dates, which may
 // then be corrected in both directions. Both may be nil.
-func gates(rows int, o *snapshots.Origin, active, older *snapshots.Version) []snapshots.Fault {
-	if rows == 0 {
-		return []snapshots.Fault{{Code: tabular.NoRows, Message: "el archivo tiene títulos pero ninguna fila; compárelo con la publicación oficial"}}
+func gates(sum *tabular.Summary, o *snapshots.Origin, active, older *snapshots.Version) []snapshots.Fault {
+	if sum.Rows == 0 {
+		return pastGates(sum)
 	}
-	var faults []snapshots.Fault
+	faults, rows := pastGates(sum), sum.Rows
 	if active != nil && int64(rows)*100 < int64(active.Rows)*minShare {
 		faults = append(faults, snapshots.Fault{Code: tabular.FewerRows, Message: fmt.Sprintf(
 			"tiene %d filas, %.1f %% menos que las %d de la versión %d; compárelo con la publicación oficial: puede estar cortado",
@@ -46,9 +46,15 @@ func gates(rows int, o *snapshots.Origin, active, older *snapshots.Version) []sn
 // pastGates says why a file must not enter the history. Nothing but its
 // readability counts: what serves is not touched, a list of years ago is rightly
 // shorter, and what enters must not depend on which of its neighbours came first.
-func pastGates(rows int) []snapshots.Fault {
-	if rows == 0 {
-		return gates(rows, nil, nil, nil)
+func pastGates(sum *tabular.Summary) []snapshots.Fault {
+	switch {
+	case sum.Rows == 0:
+		return []snapshots.Fault{{Code: tabular.NoRows, Message: "el archivo tiene títulos pero ninguna fila; compárelo con la publicación oficial"}}
+	case sum.Unended:
+		// Every official list ends its last line. A server that announces too few
+		// bytes, or a proxy, cuts inside the last cell without any other sign.
+		return []snapshots.Fault{{Code: tabular.Unended, Message: fmt.Sprintf(
+			"la última de sus %d filas no termina en fin de línea, como en toda lista oficial: puede estar cortada; descárguelo de nuevo y compare el final con la publicación oficial", sum.Rows)}}
 	}
 	return nil
 }

@@ -91,15 +91,17 @@ type Result struct {
 	Decision *snapshots.Decision       // by hand: Quarantined: that these bytes stay out, which is no alarm; of Accept: the one made. Else nil
 }
 
-// Ingest holds the catalogue's lock while it works: snapshots.ErrBusy when
-// another process does. ErrUnavailable, ErrTooLarge, ErrUndated and ErrNoSpace
-// say that there was no file to judge; a file that must not be served is not an error but
-// the outcome Quarantined. When ctx ends, nothing is published and its error is
-// returned.
+// Ingest obtains the bytes, then judges and publishes them. Only for the latter it
+// holds the catalogue's lock: snapshots.ErrBusy when another process keeps it, or
+// put something else into service meanwhile; then nothing is recorded. ErrUnavailable,
+// ErrTooLarge, ErrUndated and ErrNoSpace say that there was no file to judge; a
+// file that must not be served is not an error but the outcome Quarantined. When
+// ctx ends, nothing is published and its error is returned.
 //
 // How it ended is recorded (snapshots.Attempt), failures included, unless ctx
-// ended it: that says nothing about the source. When the record cannot be
-// written, the error says so and the result stands.
+// ended it, or a file that someone had could not be loaded: neither says anything
+// about the source. When the record cannot be written, the error says so and the
+// result stands.
 func Ingest(ctx context.Context, c *snapshots.Catalogue, r Request) (result Result, err error) {
 	source, ok := Lookup(r.Source)
 	if !ok {
@@ -108,40 +110,72 @@ func Ingest(ctx context.Context, c *snapshots.Catalogue, r Request) (result Resu
 	if r.History && r.Content == nil && r.File == "" {
 		return Result{}, fmt.Errorf("%s: la historia se carga de un archivo, con --file", r.Source)
 	}
-	unlock, err := c.Lock()
-	if err != nil {
-		return Result{}, err
-	}
-	defer unlock()
 	in := ingestion{Request: r, source: &source, catalogue: c}
+	defer in.bytes.close()
 	started := time.Now()
 	result, err = in.run(ctx)
-	if err != nil && ctx.Err() != nil {
+	if err != nil && (ctx.Err() != nil || errors.Is(err, snapshots.ErrBusy)) {
 		return Result{}, err
 	}
-	if result.Outcome == Activated || result.Outcome == Unchanged {
-		in.partials = in.comparePartials(ctx, &result.Version)
+	if err == nil && (result.Outcome == Activated || result.Outcome == Unchanged) {
+		in.lookBeside(ctx, &result)
 	}
 	if !in.past() {
 		in.measure(started, result, err)
 	}
-	return result, errors.Join(err, in.record(result, err))
+	return result, err
+}
+
+// run obtains the bytes, and does all that needs the lock.
+func (in *ingestion) run(ctx context.Context) (result Result, err error) {
+	failure := in.obtain(ctx)
+	if failure != nil && (ctx.Err() != nil || in.loose()) {
+		return Result{}, failure // nothing to write down
+	}
+	unlock, err := in.lock(ctx)
+	if err != nil {
+		return Result{}, errors.Join(failure, err)
+	}
+	defer unlock()
+	if failure == nil || errors.Is(failure, errUnmodified) {
+		result, failure = in.judge(ctx, failure != nil)
+	}
+	if failure != nil && (ctx.Err() != nil || errors.Is(failure, snapshots.ErrBusy)) {
+		return Result{}, failure
+	}
+	return result, errors.Join(failure, in.record(result, failure))
+}
+
+// lockPatience is how long bytes that were downloaded wait for another writer,
+// who is mostly done within a second; of a file the operator is told at once.
+const lockPatience = 10 * time.Second
+
+func (in *ingestion) lock(ctx context.Context) (unlock func(), err error) {
+	for end := time.Now().Add(lockPatience); ; {
+		unlock, err = in.catalogue.Lock()
+		if !errors.Is(err, snapshots.ErrBusy) || in.loose() || time.Now().After(end) {
+			return unlock, err
+		}
+		if err := sleep(ctx, 50*time.Millisecond); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // record writes down how the attempt ended. Health is open to everyone: what
 // failed inside this machine is not told there.
 func (in *ingestion) record(r Result, failure error) error {
-	if in.past() {
+	if in.past() || failure != nil && in.loose() {
 		return nil
 	}
 	a := snapshots.Attempt{
 		Source: in.source.Schema.Source, At: civil.Timestamp(in.Now),
 		Outcome: string(r.Outcome), VersionID: r.Version.ID, Faults: r.Faults,
-		Notices: append(in.notices, differing(in.partials)...), Validators: in.validators, Partials: in.partials,
+		Notices: in.notices, Validators: in.validators,
 	}
 	if failure != nil {
 		a.Outcome, a.Error = snapshots.OutcomeFailed, "falló en el equipo que carga las fuentes; vea ahí el error"
-		for _, known := range []error{ErrUnavailable, ErrTooLarge, ErrUndated} {
+		for _, known := range []error{ErrUnavailable, ErrTooLarge} {
 			if errors.Is(failure, known) {
 				a.Error = failure.Error()
 			}
@@ -149,22 +183,33 @@ func (in *ingestion) record(r Result, failure error) error {
 		if errors.Is(failure, ErrNoSpace) {
 			a.Error = ErrNoSpace.Error()
 		}
+		if errors.Is(failure, ErrAccess) {
+			a.Error = ErrAccess.Error() + "; vea el error en el equipo que carga las fuentes"
+		}
 	}
 	return in.catalogue.RecordAttempt(a)
 }
 
-func (in *ingestion) run(ctx context.Context) (result Result, err error) {
+// judge decides what becomes of the bytes; unmodified says that the server kept
+// them, because it was told of those in service.
+func (in *ingestion) judge(ctx context.Context, unmodified bool) (result Result, err error) {
+	before := idOf(in.active)
 	if err := in.context(); err != nil {
 		return Result{}, err
 	}
-	if in.stage, err = in.catalogue.Stage(in.source.Schema.Source); err != nil {
-		return Result{}, err
-	}
-	defer func() { in.stage.Discard() }() // a repeated download has a stage of its own
-	if err := in.obtain(ctx); errors.Is(err, errUnmodified) {
+	overtaken := !in.loose() && idOf(in.active) != before
+	if unmodified && !overtaken {
 		return Result{Outcome: Unchanged, Version: *in.active, Edition: in.edition}, nil
-	} else if err != nil {
-		return Result{}, err
+	}
+	if !unmodified {
+		if in.stage, err = stageOf(in.catalogue, in.source.Schema.Source, in.bytes.open()); err != nil {
+			return Result{}, err
+		}
+		defer in.stage.Discard()
+	}
+	if overtaken && (unmodified || !in.serves()) {
+		// What serves now may be newer than what the server had then.
+		return Result{}, fmt.Errorf("%w: otra versión de %s entró en servicio mientras esta se descargaba; repita la carga", snapshots.ErrBusy, in.source.Schema.Source)
 	}
 	if result, done, err := in.decided(); done || err != nil {
 		return result, err
@@ -189,6 +234,14 @@ func (in *ingestion) run(ctx context.Context) (result Result, err error) {
 	return in.activate(ctx)
 }
 
+// idOf is the number of a version, 0 of none.
+func idOf(v *snapshots.Version) int {
+	if v == nil {
+		return 0
+	}
+	return v.ID
+}
+
 // ingestion is one file on its way.
 type ingestion struct {
 	Request
@@ -198,20 +251,24 @@ type ingestion struct {
 	entry     *snapshots.EditionEntry   // of the source in it; nil when there is none
 	active    *snapshots.Version        // of entry
 
+	bytes  spool
+	from   place // of a download: where the file was
 	stage  *snapshots.Stage
 	origin snapshots.Origin
-	loose  bool              // a file that someone had, not a download
 	faults []snapshots.Fault // why the file must not be served
 
-	partials   []snapshots.Partial   // what is published beside a list that serves
 	accepted   map[int]bool          // versions in quarantine with the staged bytes that a person accepted
 	waiver     *snapshots.Decision   // in spite of which the staged bytes may serve; nil when there is none
 	validators *snapshots.Validators // of the newest bytes that their server named; nil when there are none
 	notices    []snapshots.Notice
 }
 
+// loose reports whether it is a file that someone had, not a download.
+func (in *ingestion) loose() bool { return in.Content != nil || in.File != "" }
+
 // context finds what is in service now.
 func (in *ingestion) context() error {
+	in.edition, in.entry, in.active = snapshots.EditionManifest{}, nil, nil
 	m, err := in.catalogue.LatestEdition()
 	if errors.Is(err, snapshots.ErrNoEdition) {
 		return nil
@@ -232,10 +289,13 @@ func (in *ingestion) context() error {
 	return nil
 }
 
-// receive moves the official bytes into the stage.
+// receive moves the official bytes into the spool.
 func (in *ingestion) receive(ctx context.Context, o *obtained) error {
 	defer o.body.Close()
-	in.loose = in.Content != nil || in.File != ""
+	if err := in.bytes.begin(in.catalogue); err != nil {
+		return err
+	}
+	in.faults = nil
 	in.origin = snapshots.Origin{
 		URL:        o.official,
 		Obtained:   o.from,
@@ -243,35 +303,34 @@ func (in *ingestion) receive(ctx context.Context, o *obtained) error {
 		Downloaded: in.Now,
 	}
 	in.origin.Corte, in.origin.CorteFrom = in.saidCorte()
-	var got int64
 	buf := make([]byte, 128<<10)
 	for next := int64(0); ; {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if got >= next {
+		if in.bytes.size >= next {
 			if err := in.room(); err != nil {
 				return err
 			}
 			next += freeEvery
 		}
 		n, err := o.body.Read(buf)
-		if got += int64(n); got > o.max {
+		if in.bytes.size+int64(n) > o.max {
 			return tooLarge(o.max, o.from)
 		}
-		if _, err := in.stage.Write(buf[:n]); err != nil {
+		if err := in.bytes.write(buf[:n]); err != nil {
 			return err
 		}
 		ended := err == io.EOF
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			ended = true
-			in.faults = []snapshots.Fault{short(got, o.total)}
+			in.faults = []snapshots.Fault{short(in.bytes.size, o.total)}
 		} else if err != nil && !ended {
 			return err
 		}
-		in.report(Step{Phase: Obtaining, Bytes: got, Total: o.total, Done: ended})
+		in.report(Step{Phase: Obtaining, Bytes: in.bytes.size, Total: o.total, Done: ended})
 		if ended {
-			return in.stage.Seal()
+			return nil
 		}
 	}
 }
@@ -322,7 +381,7 @@ func (in *ingestion) seen(ctx context.Context) (result Result, done bool, err er
 	if err != nil {
 		return Result{}, false, err
 	}
-	if faults, err := in.gates(v.Rows, &o); len(faults) > 0 || err != nil {
+	if faults, err := in.gates(&tabular.Summary{Rows: v.Rows}, &o); len(faults) > 0 || err != nil {
 		return Result{}, false, err // to be read again, and judged by that
 	}
 	result, err = in.publish(ctx, *v)
@@ -357,7 +416,7 @@ func (in *ingestion) find(wanted func(*snapshots.Version) bool) (*snapshots.Vers
 }
 
 // gates applies gates to the staged bytes.
-func (in *ingestion) gates(rows int, o *snapshots.Origin) ([]snapshots.Fault, error) {
+func (in *ingestion) gates(sum *tabular.Summary, o *snapshots.Origin) ([]snapshots.Fault, error) {
 	older := in.active
 	if in.serves() {
 		older = nil
@@ -369,7 +428,7 @@ func (in *ingestion) gates(rows int, o *snapshots.Origin) ([]snapshots.Fault, er
 			older = &v
 		}
 	}
-	faults := gates(rows, o, in.active, older)
+	faults := gates(sum, o, in.active, older)
 	gone, err := in.withdrawn()
 	if err != nil {
 		return nil, err
@@ -414,11 +473,11 @@ func (in *ingestion) read(ctx context.Context) ([]snapshots.Fault, error) {
 	in.report(step)
 	var faults []snapshots.Fault
 	if in.past() {
-		faults = pastGates(sum.Rows)
-	} else if faults, err = in.gates(sum.Rows, &in.origin); err != nil {
+		faults = pastGates(&sum)
+	} else if faults, err = in.gates(&sum, &in.origin); err != nil {
 		return nil, err
 	}
-	if len(faults) == 0 && in.loose && undated(&in.origin) {
+	if len(faults) == 0 && in.loose() && undated(&in.origin) {
 		return nil, fmt.Errorf("%w (%s)", ErrUndated, in.origin.Obtained)
 	}
 	return faults, nil

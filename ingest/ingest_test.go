@@ -234,7 +234,7 @@ func TestQuarantine(t *testing.T) {
 func TestFewerRowsBound(t *testing.T) {
 	f := func(active, got int, refused bool) {
 		t.Helper()
-		faults := gates(got, &snapshots.Origin{Downloaded: noon}, &snapshots.Version{Rows: active}, nil)
+		faults := gates(&tabular.Summary{Rows: got}, &snapshots.Origin{Downloaded: noon}, &snapshots.Version{Rows: active}, nil)
 		if (len(faults) > 0) != refused {
 			t.Errorf("%d after %d: %v", got, active, faults)
 		}
@@ -257,7 +257,7 @@ func TestDateGates(t *testing.T) {
 	f := func(o snapshots.Origin, older *snapshots.Version, code, says string) {
 		t.Helper()
 		o.Downloaded = noon // the 19th
-		faults := gates(1, &o, nil, older)
+		faults := gates(&tabular.Summary{Rows: 1}, &o, nil, older)
 		switch {
 		case code == "" && len(faults) > 0, code != "" && (len(faults) != 1 || faults[0].Code != code || !strings.Contains(faults[0].Message, says)):
 			t.Errorf("%+v after %+v: %+v, want %s", o, older, faults, code)
@@ -278,7 +278,7 @@ func TestDateGates(t *testing.T) {
 	downloaded := &snapshots.Version{ID: 7, Rows: 1, OrderDate: day(19)}
 	f(snapshots.Origin{Corte: day(1)}, downloaded, "", "")
 
-	faults := gates(1, &snapshots.Origin{Corte: day(8), Downloaded: noon}, &snapshots.Version{Rows: 10}, corte(9))
+	faults := gates(&tabular.Summary{Rows: 1}, &snapshots.Origin{Corte: day(8), Downloaded: noon}, &snapshots.Version{Rows: 10}, corte(9))
 	if len(faults) != 2 || faults[0].Code != tabular.FewerRows || faults[1].Code != tabular.OlderCut {
 		t.Errorf("two reasons: %+v", faults)
 	}
@@ -348,9 +348,7 @@ func TestUndated(t *testing.T) {
 		if _, err := f.ingest(r); !errors.Is(err, ErrUndated) || !strings.Contains(err.Error(), "--corte") || f.versions() != 0 {
 			t.Errorf("%v, %d versions", err, f.versions())
 		}
-		if a, _, err := f.c.LastAttempt("sat_69b"); err != nil || a.Outcome != snapshots.OutcomeFailed || !strings.Contains(a.Error, "--corte") {
-			t.Errorf("%+v, %v", a, err)
-		}
+		f.unrecorded()
 	}
 	// A download is of its day, until the next publication says better.
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, bare(t)) }))
@@ -364,14 +362,39 @@ func TestUndated(t *testing.T) {
 	}
 }
 
+// unrecorded wants no attempt to be recorded.
+func (f *fixture) unrecorded() {
+	f.t.Helper()
+	if a, ok, err := f.c.LastAttempt("sat_69b"); ok || err != nil {
+		f.t.Errorf("%+v, %v", a, err)
+	}
+}
+
+// TestFileThatCannotBeLoaded: whoever gave it is told; of the source it says nothing.
+func TestFileThatCannotBeLoaded(t *testing.T) {
+	f := newFixture(t)
+	if _, err := f.ingest(Request{File: "/no/existe.csv"}); err == nil {
+		t.Fatal("no error")
+	}
+	f.unrecorded()
+}
+
 // TestFailureIsRecorded: what failed here is not told to everyone.
 func TestFailureIsRecorded(t *testing.T) {
 	f := newFixture(t)
-	if _, err := f.ingest(Request{File: "/secreto/lista.csv"}); err == nil {
+	f.bytes(list(t), Activated)
+	path := filepath.Join(f.dir, "versions", "1.json")
+	if err := os.Rename(path, path+"x"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.ingest(Request{Mirror: "http://127.0.0.1:1"}); err == nil {
 		t.Fatal("no error")
 	}
-	if a, ok, err := f.c.LastAttempt("sat_69b"); err != nil || !ok || a.Outcome != snapshots.OutcomeFailed || strings.Contains(a.Error, "secreto") {
-		t.Errorf("%+v, %v", a, err)
+	if err := os.Rename(path+"x", path); err != nil {
+		t.Fatal(err)
+	}
+	if a := f.attempted(snapshots.OutcomeFailed, 0); a.Error != "falló en el equipo que carga las fuentes; vea ahí el error" {
+		t.Errorf("%+v", a)
 	}
 }
 
@@ -472,22 +495,23 @@ func TestUnpublishedVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stage, err := f.c.Stage("sat_69b")
-	if err != nil {
-		t.Fatal(err)
-	}
 	source, _ := Lookup("sat_69b")
 	in := ingestion{
 		Request: Request{Now: noon, Content: func() (io.ReadCloser, error) { return os.Open("testdata/listado_69b.csv") }},
-		source:  &source, catalogue: f.c, stage: stage,
+		source:  &source, catalogue: f.c,
 	}
+	defer in.bytes.close()
 	if err := in.obtain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	if in.stage, err = stageOf(f.c, "sat_69b", in.bytes.open()); err != nil {
+		t.Fatal(err)
+	}
+	defer in.stage.Discard()
 	if faults, err := in.read(t.Context()); err != nil || faults != nil {
 		t.Fatal(faults, err)
 	}
-	left, err := stage.Accept(in.origin)
+	left, err := in.stage.Accept(in.origin)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,14 +36,17 @@ type obtained struct {
 	validators validators    // of a download
 }
 
-// obtain moves the official bytes into the stage. errUnmodified says that those
-// in service are still the published ones.
+// obtain moves the official bytes into the spool. errUnmodified says that those
+// in service are still the published ones. It needs no lock.
 func (in *ingestion) obtain(ctx context.Context) error {
+	if err := in.context(); err != nil {
+		return err
+	}
 	// A record that cannot be read costs a download, not the source.
 	if last, ok, err := in.catalogue.LastAttempt(in.source.Schema.Source); ok && err == nil {
 		in.validators = last.Validators
 	}
-	if in.Content == nil && in.File == "" {
+	if !in.loose() {
 		return in.download(ctx)
 	}
 	o, err := in.open()
@@ -79,6 +82,7 @@ func (in *ingestion) download(ctx context.Context) error {
 		if i > 0 && p.official != places[i-1].official {
 			in.notice(LinkMissing, "en el enlace de %s no hay ningún archivo (%s). Se usó la dirección conocida; abra la página y revise a dónde lleva", indexPage, places[i-1].official)
 		}
+		in.from = p
 		err = d.get(timed, ask{p.address, in.source.MaxBytes, in.known(p.address)}, in.report, func(o *obtained, n int) error {
 			o.official = p.official
 			return in.attempt(ctx, o, n < d.attempts)
@@ -93,25 +97,17 @@ func (in *ingestion) download(ctx context.Context) error {
 // attempt takes one answer of the server. A body that ends early is worth
 // another attempt, if there is one; the last is judged as what arrived.
 func (in *ingestion) attempt(ctx context.Context, o *obtained, again bool) error {
-	in.stage.Discard()
-	stage, err := in.catalogue.Stage(in.source.Schema.Source)
-	if err != nil {
-		o.body.Close()
-		return err
-	}
-	in.stage = stage
-	in.faults = nil
 	if err := in.receive(ctx, o); err != nil {
 		return err
 	}
 	if len(in.faults) > 0 {
 		if again {
-			return early(in.stage.Size(), o.total)
+			return early(in.bytes.size, o.total)
 		}
 		return nil
 	}
 	if v := o.validators; v != (validators{}) {
-		in.validators = &snapshots.Validators{URL: o.from, ETag: v.etag, LastModified: v.modified, SHA256: in.stage.SHA256()}
+		in.validators = &snapshots.Validators{URL: o.from, ETag: v.etag, LastModified: v.modified, SHA256: in.bytes.sha256()}
 	}
 	return nil
 }

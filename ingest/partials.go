@@ -10,12 +10,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"cotejo/civil"
 	"cotejo/ingest/sat69b"
 	"cotejo/query"
 	"cotejo/snapshots"
@@ -34,7 +34,7 @@ const (
 	// maxPartial is several times what the largest of them has measured (3.8 MB).
 	// One at a time is held in memory: only its end tells its encoding.
 	maxPartial = 16 << 20
-	// partialsDeadline bounds how long all of them may hold the catalogue.
+	// partialsDeadline bounds how long all of them may take together.
 	partialsDeadline = 5 * time.Minute
 	// maxExamples and maxExampleRunes bound what is kept of a difference, and
 	// maxPartialMessage what a server can make us say of its failure (bytes).
@@ -54,13 +54,34 @@ const (
 // noticePartialDiffers is the code of the notice for each list that differs.
 const noticePartialDiffers = "PARCIAL_DIFIERE"
 
+// lookBeside compares the partial lists with what serves, and adds to the record
+// of the attempt what they say. Where it finds another record, or another process
+// keeps the catalogue, that is left for the next time.
+func (in *ingestion) lookBeside(ctx context.Context, r *Result) {
+	found := in.comparePartials(ctx, &r.Version)
+	if found == nil {
+		return
+	}
+	unlock, err := in.lock(ctx)
+	if err != nil {
+		return
+	}
+	defer unlock()
+	last, ok, err := in.catalogue.LastAttempt(r.Version.Source)
+	if err != nil || !ok || last.At != civil.Timestamp(in.Now) || last.Outcome != string(r.Outcome) || last.VersionID != r.Version.ID {
+		return
+	}
+	last.Partials, last.Notices = found, append(last.Notices, differing(found)...)
+	_ = in.catalogue.RecordAttempt(last)
+}
+
 // comparePartials looks at the lists that the authority publishes beside v, which
 // is in service, and says how far they agree with it. They are not kept, nothing
 // is answered from them, and no failure of theirs is one of the ingestion.
 //
 // A file that someone had has no such neighbours: only a download does.
 func (in *ingestion) comparePartials(ctx context.Context, v *snapshots.Version) []snapshots.Partial {
-	if v.Source != query.Sat69B.Source || in.Content != nil || in.File != "" {
+	if v.Source != query.Sat69B.Source || in.loose() {
 		return nil
 	}
 	timed, cancel := context.WithTimeoutCause(ctx, partialsDeadline,
@@ -93,13 +114,9 @@ func (in *ingestion) comparePartials(ctx context.Context, v *snapshots.Version) 
 	return found
 }
 
-// beside is the address of a file in the folder of the publication.
+// beside is the address of a file in the folder where the publication was found.
 func (in *ingestion) beside(file string) string {
-	base := in.source.base
-	if in.Mirror != "" {
-		base = strings.TrimRight(in.Mirror, "/")
-	}
-	return base + path.Join(path.Dir(in.source.path), file)
+	return in.from.address[:strings.LastIndexByte(in.from.address, '/')+1] + file
 }
 
 // comparePartial fills p with what one list says beside v. A list that makes the
@@ -121,6 +138,9 @@ func (d *downloader) comparePartial(ctx context.Context, p *snapshots.Partial, v
 			return io.NopCloser(bytes.NewReader(content)), nil
 		}), add)
 		p.Corte, p.Rows = read.Corte, read.Rows
+		if err == nil && read.Unended {
+			err = errors.New("su último renglón no termina: puede estar cortada")
+		}
 		return err
 	}
 	found, err := Compare(listed, situation, partial)

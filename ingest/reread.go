@@ -79,13 +79,18 @@ func restage(ctx context.Context, c *snapshots.Catalogue, source *Source, v *sna
 }
 
 // stageAgain seals the kept official bytes of a version in a new stage.
-func stageAgain(c *snapshots.Catalogue, v *snapshots.Version) (_ *snapshots.Stage, err error) {
+func stageAgain(c *snapshots.Catalogue, v *snapshots.Version) (*snapshots.Stage, error) {
 	official, err := c.Official(*v)
 	if err != nil {
 		return nil, err
 	}
 	defer official.Close()
-	stage, err := c.Stage(v.Source)
+	return stageOf(c, v.Source, official)
+}
+
+// stageOf seals official bytes in a new stage.
+func stageOf(c *snapshots.Catalogue, source string, official io.Reader) (*snapshots.Stage, error) {
+	stage, err := c.Stage(source)
 	if err != nil {
 		return nil, err
 	}

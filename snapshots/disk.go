@@ -86,6 +86,21 @@ func (c *Catalogue) draft(kind string) (*draft, error) {
 	return &draft{c: c, path: path, f: f, sum: sha256.New()}, nil
 }
 
+// Scratch opens an empty file without a name, on the disk of the catalogue: for
+// bytes on their way, of which nothing is known yet. It needs no lock. Closing it
+// frees it, and so does the end of the process.
+func (c *Catalogue) Scratch() (*os.File, error) {
+	f, err := os.CreateTemp(c.path(tmpDir), "bytes-")
+	if err != nil {
+		return nil, err
+	}
+	// The next writer may have been faster.
+	if err := os.Remove(f.Name()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
 func (d *draft) Write(p []byte) (int, error) {
 	n, err := d.f.Write(p)
 	d.sum.Write(p[:n])

@@ -19,8 +19,8 @@ import (
 // publishes in office hours, on no fixed day. The run at four finds what came out
 // since the day before while its servers are idle; the one at one finds what came
 // out in the morning, and is a second chance on the same day when the first met a
-// server that was being maintained. A run that finds nothing new costs a request
-// or two. Sources are ten minutes apart, and none is asked on the hour, when
+// server that was being maintained. A run that finds nothing new costs the
+// index page, a 304 and the partial lists. Sources are ten minutes apart, and none is asked on the hour, when
 // everybody asks.
 func sourceSpec(i int) string {
 	minute := 7 + 10*i

@@ -64,6 +64,7 @@ func pass(l *layout, official snapshots.Opener, walk func(*reading) error) (sum 
 	if err = tabular.Sniff(buffered); err == nil {
 		err = walk(&r)
 	}
+	r.sum.Unended = r.records.Unended()
 	if n := text.Unassigned(); n > 0 {
 		r.sum.Counts[tabular.UnassignedBytes] = n
 	}

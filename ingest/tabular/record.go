@@ -50,6 +50,7 @@ type Reader struct {
 	err  error // of src, io.EOF included
 	line int   // line feeds consumed
 	from int   // line of the record that Next returned
+	open bool  // the last record of the text lacks its line end
 
 	text  []byte
 	ends  []int // end of each cell in text
@@ -63,6 +64,10 @@ func NewReader(src io.Reader) *Reader {
 
 // Line is the line on which the last record started, counted from 1.
 func (r *Reader) Line() int { return r.from }
+
+// Unended reports, after io.EOF, whether the text ended in a record without its
+// line end: who knows how much more the last cell had.
+func (r *Reader) Unended() bool { return r.open }
 
 type position byte
 
@@ -203,6 +208,7 @@ func (r *Reader) last(at position, start int, begun bool) (blank bool, err error
 	case !begun:
 		return false, io.EOF
 	}
+	r.open = true
 	if n := len(r.text); at == unquoted && r.text[n-1] == '\r' {
 		r.text = r.text[:n-1]
 		if len(r.ends) == 0 && len(r.text) == 0 {

@@ -13,6 +13,7 @@ import (
 const (
 	HTML      = "HTML"           // a web page in the place of a table
 	Truncated = "TRUNCADO"       // it ends early
+	Unended   = "SIN_FIN"        // its last line does not end
 	Header    = "ENCABEZADO"     // its columns are not the known ones
 	Broken    = "REGISTRO"       // a record cannot be read
 	NoRows    = "SIN_FILAS"      // nothing in it
@@ -51,6 +52,7 @@ type Summary struct {
 	Suppressed int
 	Corte      civil.Date // the cut date that the file states; zero when it does not
 	Encoding   string
+	Unended    bool // the last record lacks its line end
 	Counts     map[string]int
 }
 
