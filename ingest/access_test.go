@@ -172,6 +172,56 @@ func TestProxy(t *testing.T) {
 	}
 }
 
+// TestProxyThatRefuses: the operator is sent to its setting, and nothing that the
+// proxy says reaches a terminal.
+func TestProxyThatRefuses(t *testing.T) {
+	hurried(t)
+	f := func(scheme, mirror, says, answer string) {
+		t.Helper()
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		go func() {
+			for {
+				conn, err := l.Accept()
+				if err != nil {
+					return
+				}
+				_, _ = conn.Read(make([]byte, 4096))
+				_, _ = io.WriteString(conn, answer)
+				conn.Close()
+			}
+		}()
+		tr := newTrial(t, "sat_69b")
+		through := Access{Proxy: scheme + "://quien:clave@" + l.Addr().String()}
+		tr.failed(Request{Mirror: mirror, Access: through}, ErrUnavailable, says, 0)
+		a, _, err := tr.c.LastAttempt("sat_69b")
+		text := a.Error
+		for _, n := range a.Notices {
+			text += n.Message
+		}
+		if err != nil || strings.ContainsAny(text, "\x1b\n") || strings.Contains(text, "clave") || !strings.Contains(a.Error, "revise fuentes.sat_69b.proxy") {
+			t.Errorf("%q, %v", text, err)
+		}
+	}
+	const hostile = " \x1b[2Jtodo bien\r\nConnection: close\r\n\r\n"
+	f("http", "https://sat.invalid", "el proxy respondió 407 Proxy Authentication Required; revise", "HTTP/1.1 407"+hostile)
+	f("http", "https://sat.invalid", "el proxy respondió 502 Bad Gateway (4 intentos)", "HTTP/1.1 502"+hostile)
+	f("http", "http://sat.invalid", "respondió 407 Proxy Authentication Required; revise", "HTTP/1.1 407"+hostile)
+	f("socks5", "https://sat.invalid", "no se pudo conectar con el proxy (4 intentos)", "\x05\xff")
+}
+
+// TestWordsOfAServer are repeated short and without what moves a cursor.
+func TestWordsOfAServer(t *testing.T) {
+	d := overHTTP
+	err := d.mishap(errors.New("\x1b[2J\u202e" + strings.Repeat("x", 10_000)))
+	if text := err.Error(); len(text) > 2*maxSaid || strings.ContainsAny(text, "\x1b\u202e") {
+		t.Errorf("%d bytes: %.40q", len(text), text)
+	}
+}
+
 // TestAccess: a setting that cannot be used is told by its name.
 func TestAccess(t *testing.T) {
 	fx := newFixture(t)

@@ -52,8 +52,9 @@ var knownFiles = []string{
 
 // known reports whether a file of that name is a source or in knownFiles.
 func known(name string) bool {
-	return slices.ContainsFunc(knownFiles, func(k string) bool { return strings.EqualFold(k, name) }) ||
-		slices.ContainsFunc(registry, func(s Source) bool { return strings.EqualFold(path.Base(s.path), name) })
+	return !strings.ContainsFunc(name, odd) &&
+		(slices.ContainsFunc(knownFiles, func(k string) bool { return strings.EqualFold(k, name) }) ||
+			slices.ContainsFunc(registry, func(s Source) bool { return strings.EqualFold(path.Base(s.path), name) }))
 }
 
 // place is an address to download from, and the official one that it stands for.
@@ -150,8 +151,13 @@ func below(u *url.URL, root string) (rest string, ok bool) {
 		return "", false
 	}
 	rest, ok = strings.CutPrefix(u.Path, r.Path)
-	return rest, ok && strings.HasPrefix(rest, "/") && path.Clean(u.Path) == u.Path
+	return rest, ok && strings.HasPrefix(rest, "/") && path.Clean(u.Path) == u.Path && !strings.ContainsFunc(rest, odd)
 }
+
+// odd is what no path of an official file has and servers do not agree on: some
+// take a backslash for a slash, or decode what was encoded twice; and letters
+// that look like those of another name.
+func odd(r rune) bool { return r < ' ' || r > '~' || strings.ContainsRune(`\%?#;`, r) }
 
 func port(u *url.URL) string {
 	if p := u.Port(); p != "" {
@@ -238,16 +244,21 @@ func containsFold(text, part string) bool {
 
 // shown is what a notice repeats of a page: short, and nothing that moves a cursor.
 func shown(text string) string {
-	text = strings.Map(func(r rune) rune {
+	text = printable(text)
+	if runes := []rune(text); len(runes) > 120 {
+		return string(runes[:120]) + "…"
+	}
+	return text
+}
+
+// printable leaves out what is not a visible character.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return -1
 		}
 		return r
 	}, text)
-	if runes := []rune(text); len(runes) > 120 {
-		return string(runes[:120]) + "…"
-	}
-	return text
 }
 
 // link is an anchor of a page.

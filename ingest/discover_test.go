@@ -86,6 +86,12 @@ func TestChoice(t *testing.T) {
 	f(index(anchor(strings.Replace(official+file, "agsc-publicaciones", "agsc-publicaciones2", 1), "")), pinned, LinkMissing, "")
 	f(index(anchor(strings.Replace(official+file, "Datos_abiertos", "%2e%2e/otro", 1), "")), pinned, LinkMissing, "")
 	f(index(anchor("/agsc-publicaciones/Datos_abiertos/"+file, "")), pinned, LinkMissing, "")
+	for _, dir := range []string{`a\..\..\otro/`, "a%5c..%5c..%5cotro/", "%252e%252e/otro/", "a%00/", "a;b/", "a%3f/", "a%23/", "\xd0\x90/", "a//"} {
+		f(index(anchor(official+dir+"Listado_completo_69-B.csv", "")), pinned, LinkMissing, "")
+	}
+	f(index(anchor(official+"Documents_AGAFF/Li\xc5\xbftado_completo_69-B.csv", "")), pinned, LinkMissing+" "+UnknownFile, "")
+	f(index(anchor(official+"Documents_AGAFF%2fListado_completo_69-B.csv", "")), pinned, "", "") // the same path
+	f(index(anchor(official+"Datos 2027/Listado_completo_69-B.csv", "")), "/Datos_abiertos/Datos 2027/Listado_completo_69-B.csv", LinkChanged, "")
 	f(index(anchor("javascript:x.csv", ""), anchor("%zz.csv", "")), pinned, LinkMissing, "")
 	f(index(anchor(official+file+"/", ""), anchor(official+"Documents_AGAFF/xListado_completo_69-B.csv.csv", "")), pinned, LinkMissing+" "+UnknownFile, "xListado_completo_69-B.csv.csv")
 

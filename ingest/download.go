@@ -42,6 +42,7 @@ type downloader struct {
 var overHTTP = downloader{
 	transport: &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
+		OnProxyConnectResponse: tunnelled,
 		DialContext:            (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
 		ForceAttemptHTTP2:      true,
 		TLSHandshakeTimeout:    10 * time.Second,
@@ -77,7 +78,7 @@ func sameHost(next *http.Request, via []*http.Request) error {
 	case len(via) > maxRedirects:
 		return refusedRedirect(fmt.Sprintf("pasó de %d redirecciones", maxRedirects))
 	case next.URL.Host != first.Host:
-		return refusedRedirect(fmt.Sprintf("redirige a otro servidor (%s)", next.URL.Host))
+		return refusedRedirect(fmt.Sprintf("redirige a otro servidor (%s)", shown(next.URL.Host)))
 	case next.URL.Scheme != first.Scheme && next.URL.Scheme != "https":
 		return refusedRedirect("redirige a una dirección sin cifrar")
 	}

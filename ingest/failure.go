@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -30,7 +31,10 @@ type failure struct {
 	gone   bool          // there is no such file there
 }
 
-const usualAdvice = "intente más tarde o cargue el archivo con --file"
+const (
+	usualAdvice = "intente más tarde o cargue el archivo con --file"
+	proxyAdvice = "revise fuentes.{source}.proxy, o HTTPS_PROXY en el entorno"
+)
 
 func (f *failure) Error() string { return f.what }
 
@@ -60,6 +64,18 @@ func early(got, total int64) error {
 	return &failure{what: what, again: true}
 }
 
+// tunnelled looks at what a proxy answers when it is asked for a way to a server
+// over HTTPS. Its words are its own: only the number is believed.
+func tunnelled(_ context.Context, _ *url.URL, _ *http.Request, r *http.Response) error {
+	if r.StatusCode == http.StatusOK {
+		return nil
+	}
+	return &failure{
+		what:   strings.TrimSpace(fmt.Sprintf("el proxy respondió %d %s", r.StatusCode, http.StatusText(r.StatusCode))),
+		advice: proxyAdvice, again: r.StatusCode >= 500,
+	}
+}
+
 func refusedRedirect(what string) error { return &failure{what: what} }
 
 // mishaps is what the network does to a request and whether the next attempt may
@@ -71,7 +87,7 @@ var mishaps = []struct {
 	what   string
 	advice string
 }{
-	{isOp("proxyconnect"), true, "no se pudo conectar con el proxy", "revise fuentes.{source}.proxy, o HTTPS_PROXY en el entorno"},
+	{isOp("proxyconnect", "socks connect"), true, "no se pudo conectar con el proxy", proxyAdvice},
 	{isA[*net.DNSError], true, "el nombre del servidor no se resuelve (DNS)", "revise la red y el DNS de este equipo, o cargue el archivo con --file"},
 	{isA[x509.UnknownAuthorityError], false, "su certificado no se puede comprobar: lo firma una autoridad desconocida, o el servidor manda la cadena incompleta",
 		"guarde en un archivo PEM el certificado intermedio que falta e indíquelo en fuentes.{source}.ca_file"},
@@ -89,10 +105,10 @@ func isA[E error](err error) bool {
 	return ok
 }
 
-func isOp(op string) func(error) bool {
+func isOp(ops ...string) func(error) bool {
 	return func(err error) bool {
 		e, ok := errors.AsType[*net.OpError](err)
-		return ok && e.Op == op
+		return ok && slices.Contains(ops, e.Op)
 	}
 }
 
@@ -112,8 +128,8 @@ func brokeOff(err error) bool {
 
 // mishap finds a transport error in the table.
 func (d *downloader) mishap(err error) error {
-	if f, ok := errors.AsType[*failure](err); ok {
-		return f // of sameHost
+	if f, ok := errors.AsType[*failure](err); ok { // of sameHost or tunnelled
+		return &failure{what: f.what, advice: d.tell(f.advice, nil), again: f.again}
 	}
 	// The message names the address already.
 	if e, ok := errors.AsType[*url.Error](err); ok {
@@ -139,6 +155,7 @@ var refusals = []struct {
 	{500, 599, true, false, ""},
 	// A guard that refuses us refuses more the more we ask.
 	{http.StatusForbidden, http.StatusForbidden, false, false, "si sigue así, salga por otra red con fuentes.{source}.proxy o cargue el archivo con --file"},
+	{http.StatusProxyAuthRequired, http.StatusProxyAuthRequired, false, false, proxyAdvice},
 	{http.StatusNotFound, http.StatusNotFound, false, true, "busque el archivo en " + indexPage + " y cárguelo con --file"},
 	{http.StatusGone, http.StatusGone, false, true, "busque el archivo en " + indexPage + " y cárguelo con --file"},
 }
@@ -158,10 +175,13 @@ func (d *downloader) refused(r *http.Response) error {
 	return f
 }
 
+// maxSaid bounds what is repeated of an error (bytes): it may quote a server.
+const maxSaid = 300
+
 func (d *downloader) tell(text string, err error) string {
 	said := ""
 	if err != nil {
-		said = err.Error()
+		said = cut(printable(err.Error()), maxSaid)
 	}
 	return strings.NewReplacer("{source}", d.source, "{error}", said).Replace(text)
 }
