@@ -33,7 +33,7 @@ func gates(sum *tabular.Summary, o *snapshots.Origin, active, older *snapshots.V
 			order, kindOfDate(o.Corte, !o.Published.IsZero()), today)})
 	}
 	if older != nil && order.Before(older.OrderDate) && !onlyDownloaded(older) {
-		message := fmt.Sprintf("es del %s (%s) y la versión %d es del %s (%s); descargue la publicación vigente",
+		message := fmt.Sprintf("es del %s (%s) y la versión %d es del %s (%s); descargue la publicación vigente. Una lista antigua que falte en la historia se carga con --history",
 			order, kindOfDate(o.Corte, !o.Published.IsZero()), older.ID, older.OrderDate, kindOfDate(older.Corte, older.Published != ""))
 		if older.CorteFrom != snapshots.CorteOfFile {
 			message += fmt.Sprintf(". Si la fecha equivocada es la de la versión %d, cargue otra vez su archivo con --corte", older.ID)
@@ -47,16 +47,23 @@ func gates(sum *tabular.Summary, o *snapshots.Origin, active, older *snapshots.V
 // readability counts: what serves is not touched, a list of years ago is rightly
 // shorter, and what enters must not depend on which of its neighbours came first.
 func pastGates(sum *tabular.Summary) []snapshots.Fault {
-	switch {
-	case sum.Rows == 0:
-		return []snapshots.Fault{{Code: tabular.NoRows, Message: "el archivo tiene títulos pero ninguna fila; compárelo con la publicación oficial"}}
-	case sum.Unended:
-		// Every official list ends its last line. A server that announces too few
-		// bytes, or a proxy, cuts inside the last cell without any other sign.
-		return []snapshots.Fault{{Code: tabular.Unended, Message: fmt.Sprintf(
-			"la última de sus %d filas no termina en fin de línea, como en toda lista oficial: puede estar cortada; descárguelo de nuevo y compare el final con la publicación oficial", sum.Rows)}}
+	var faults []snapshots.Fault
+	add := func(code, format string, args ...any) {
+		faults = append(faults, snapshots.Fault{Code: code, Message: fmt.Sprintf(format, args...)})
 	}
-	return nil
+	if sum.Rows == 0 {
+		return []snapshots.Fault{{Code: tabular.NoRows, Message: "el archivo tiene títulos pero ninguna fila; compárelo con la publicación oficial"}}
+	}
+	// The partial lists carry the title of the complete one.
+	if sum.Single != "" {
+		add(tabular.OtherList, "todas sus %d filas dicen «%.60s»: parece la lista de esa situación y no la completa; cargue la completa", sum.Rows, sum.Single)
+	}
+	// Every official list ends its last line. A server that announces too few
+	// bytes, or a proxy, cuts inside the last cell without any other sign.
+	if sum.Unended {
+		add(tabular.Unended, "la última de sus %d filas no termina en fin de línea, como en toda lista oficial: puede estar cortada; descárguelo de nuevo y compare el final con la publicación oficial", sum.Rows)
+	}
+	return faults
 }
 
 func withdrawnFault(gone, active *snapshots.Version) snapshots.Fault {

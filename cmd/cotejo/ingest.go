@@ -33,7 +33,7 @@ type ingestReply struct {
 	Edition  string `json:"edicion_sha256,omitempty"`
 }
 
-// Run loads each source in turn. A running server of the same data directory
+// Run loads each source in turn; one that fails keeps no other from its turn. A running server of the same data directory
 // picks the new edition up by itself.
 func (c *ingestCmd) Run(a *app) error {
 	requests, err := c.requests(a)
@@ -45,25 +45,36 @@ func (c *ingestCmd) Run(a *app) error {
 		return err
 	}
 	var replies []ingestReply
+	var failures []error
 	quarantined := 0
 	for _, r := range requests {
 		progress := ingest.NewProgress(a.stderr)
 		r.Progress, r.Free = progress.Report, roomOn(a.config, dir)
 		reply, err := dir.load(a.ctx, r)
 		progress.Done()
-		if err != nil {
+		if err != nil && a.ctx.Err() != nil {
 			return fmt.Errorf("%s: %w", r.Source, err)
+		}
+		if err != nil {
+			failures = append(failures, fmt.Errorf("%s: %w", r.Source, err))
+			continue
 		}
 		if reply.waits() {
 			quarantined++
 		}
 		replies = append(replies, reply)
 	}
+	if len(replies) == 0 {
+		return errors.Join(failures...)
+	}
 	err = a.print(replies, func() {
 		for _, r := range replies {
 			fmt.Fprint(a.stdout, r.text())
 		}
 	})
+	if len(failures) > 0 {
+		return errors.Join(append(failures, err)...)
+	}
 	if err == nil && quarantined > 0 {
 		return exitWith(exitPartial, "%d de %d fuentes en cuarentena", quarantined, len(requests))
 	}

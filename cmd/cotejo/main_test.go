@@ -126,6 +126,17 @@ func TestIngestHistory(t *testing.T) {
 }
 
 // What was rejected by hand is no alarm.
+// TestIngestOfSeveralSources: one that fails keeps no other from its turn.
+func TestIngestOfSeveralSources(t *testing.T) {
+	data := newData(t)
+	var out, errOut bytes.Buffer
+	code := run(t.Context(), []string{"ingest", "--data", data,
+		"--file", "sat_69b=" + writeConfig(t, ""), "--file", "sat_69b=/dev/null", "--file", "sat_69b=" + stageFile(t, 0)}, &out, &errOut)
+	if code != exitFailed || !strings.Contains(out.String(), "✓ versión 2") || !strings.Contains(errOut.String(), "/dev/null no es un archivo") {
+		t.Errorf("%d\n%s%s", code, &out, &errOut)
+	}
+}
+
 func TestIngestOfARejectedFile(t *testing.T) {
 	data := loadedData(t, 1)
 	old := "sat_69b=" + stageFile(t, 0)

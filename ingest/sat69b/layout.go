@@ -11,6 +11,7 @@ type layout struct {
 	kinds      []kind     // by canonical column
 	identity   int        // column of the oficio that tells the procedures against one taxpayer apart
 	situations [][]byte   // that the article knows
+	parted     bool       // each situation is published as a list of its own too, under the same title
 	older      [][]placed // known headers that lack columns, or whose titles repeat
 }
 
@@ -29,6 +30,8 @@ const (
 const (
 	columnNo  = 0
 	columnRFC = 1
+
+	columnSituation = 3
 )
 
 // complete is the list under article 69-B.
@@ -45,7 +48,8 @@ var complete = layout{
 	situations: [][]byte{
 		[]byte("Presunto"), []byte("Desvirtuado"), []byte("Definitivo"), []byte("Sentencia Favorable"),
 	},
-	older: [][]placed{titles2019},
+	parted: true,
+	older:  [][]placed{titles2019},
 }
 
 // bis is the list under article 69-B Bis. It names nobody before the definitive

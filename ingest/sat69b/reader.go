@@ -93,9 +93,13 @@ func (r *reading) table(add func(snapshots.Row) error) error {
 		return err
 	}
 	m := newMapper(r.layout, head, r.sum.Counts)
+	first, single := "", r.layout.parted
 	for {
 		cells, err := r.next()
 		if errors.Is(err, io.EOF) {
+			if single && r.sum.Rows > 1 {
+				r.sum.Single = first
+			}
 			return nil
 		}
 		if err != nil {
@@ -119,6 +123,10 @@ func (r *reading) table(add func(snapshots.Row) error) error {
 		if err := add(row); err != nil {
 			return err
 		}
+		if r.sum.Rows == 0 {
+			first = row.Norm[columnSituation]
+		}
+		single = single && row.Norm[columnSituation] == first
 		r.sum.Rows++
 		if row.Suppressed {
 			r.sum.Suppressed++

@@ -14,6 +14,7 @@ const (
 	HTML      = "HTML"           // a web page in the place of a table
 	Truncated = "TRUNCADO"       // it ends early
 	Unended   = "SIN_FIN"        // its last line does not end
+	OtherList = "OTRA_LISTA"     // a part of it under its name
 	Header    = "ENCABEZADO"     // its columns are not the known ones
 	Broken    = "REGISTRO"       // a record cannot be read
 	NoRows    = "SIN_FILAS"      // nothing in it
@@ -52,8 +53,11 @@ type Summary struct {
 	Suppressed int
 	Corte      civil.Date // the cut date that the file states; zero when it does not
 	Encoding   string
-	Unended    bool // the last record lacks its line end
-	Counts     map[string]int
+	// Single is the situation that every row is of, in a list that holds several; ""
+	// when there are others, or fewer than two rows.
+	Single  string
+	Unended bool // the last record lacks its line end
+	Counts  map[string]int
 }
 
 // Sniff looks at the first text of a table, without consuming it, and refuses
