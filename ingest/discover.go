@@ -79,7 +79,7 @@ func (in *ingestion) locate(ctx context.Context, d *downloader) []place {
 		if f, ok := errors.AsType[*failure](err); ok {
 			what = f.what
 		}
-		in.notice(IndexMissing, "la página de listados %s no se pudo leer: %s. Se usó la dirección conocida; si sigue así, ábrala en un navegador y revise que la lista siga en %s", withoutPassword(index), what, s.URL())
+		in.notice(IndexMissing, "la página de listados %s no se pudo leer: %s. Se usó la dirección conocida; si sigue así, ábrala en un navegador y revise que la lista siga en %s", public(index), what, s.URL())
 	} else {
 		var notices []snapshots.Notice
 		at, notices = s.choose(s.listed(page, index, root))

@@ -116,10 +116,9 @@ func validatorsOf(h http.Header) (v validators) {
 var errUnmodified = errors.New("sin cambio")
 
 // open starts one attempt. It fails with a *failure, errUnmodified, ErrTooLarge
-// or the cause of ctx. A password in the address is used and never shown.
+// or the cause of ctx. User and password in the address are used and never shown.
 func (d *downloader) open(ctx context.Context, a ask) (*obtained, error) {
-	parsed, err := url.Parse(a.address)
-	if err != nil {
+	if _, err := url.Parse(a.address); err != nil {
 		return nil, errors.New("la dirección de descarga no es una URL; revise --mirror")
 	}
 	timed, stop := context.WithTimeoutCause(ctx, d.attempt, late(d.attempt))
@@ -156,14 +155,14 @@ func (d *downloader) open(ctx context.Context, a ask) (*obtained, error) {
 	case !plain(resp.Header.Get("Content-Encoding")):
 		err = &failure{what: fmt.Sprintf("respondió con Content-Encoding %.40q, que no se pidió", resp.Header.Get("Content-Encoding"))}
 	case resp.ContentLength > a.max:
-		err = tooLarge(a.max, fmt.Sprintf("%s anuncia %d", parsed.Redacted(), resp.ContentLength))
+		err = tooLarge(a.max, fmt.Sprintf("%s anuncia %d", public(a.address), resp.ContentLength))
 	}
 	if err != nil {
 		b.Close()
 		return nil, err
 	}
 	go d.watch(b, cancel)
-	o := &obtained{body: b, max: a.max, from: parsed.Redacted(), validators: validatorsOf(resp.Header)}
+	o := &obtained{body: b, max: a.max, from: public(a.address), validators: validatorsOf(resp.Header)}
 	if resp.ContentLength > 0 {
 		o.total = resp.ContentLength
 	}

@@ -117,7 +117,7 @@ func (in *ingestion) attempt(ctx context.Context, o *obtained, again bool) error
 // another address, or they are to be read again or dated anew.
 func (in *ingestion) known(address string) *validators {
 	v := in.validators
-	if v == nil || in.active == nil || v.SHA256 != in.active.SHA256 || v.URL != withoutPassword(address) ||
+	if v == nil || in.active == nil || v.SHA256 != in.active.SHA256 || v.URL != public(address) ||
 		in.active.Reader != in.source.Schema.Reader || in.redates(in.active) {
 		return nil
 	}
@@ -139,17 +139,17 @@ func (d *downloader) get(ctx context.Context, a ask, report func(Step), receive 
 			return err
 		}
 		if !f.again || n >= d.attempts {
-			return f.unavailable(withoutPassword(a.address), n)
+			return f.unavailable(public(a.address), n)
 		}
 		pause := d.pause(n, f)
 		if end, ok := ctx.Deadline(); ok && time.Until(end) < pause {
-			return f.unavailable(withoutPassword(a.address), n)
+			return f.unavailable(public(a.address), n)
 		}
 		report(Step{Phase: Waiting, Attempt: n + 1, Attempts: d.attempts, Wait: pause, Reason: f.what})
 		retries(d.source).Inc()
 		if err := d.wait(ctx, pause); err != nil {
 			if f, ok := errors.AsType[*failure](err); ok {
-				return f.unavailable(withoutPassword(a.address), n)
+				return f.unavailable(public(a.address), n)
 			}
 			return err
 		}
@@ -173,13 +173,15 @@ func (d *downloader) content(ctx context.Context, address string, max int64, rep
 	return content, err
 }
 
-// withoutPassword is an address without its password.
-func withoutPassword(address string) string {
+// public is an address as it may be told to everyone: without user and password,
+// either of which can be a secret.
+func public(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
 		return ""
 	}
-	return u.Redacted()
+	u.User = nil
+	return u.String()
 }
 
 // fromFile names a file without its folder, which is nobody else's business.

@@ -96,7 +96,7 @@ func (in *ingestion) comparePartials(ctx context.Context, v *snapshots.Version) 
 	var found []snapshots.Partial
 	for _, list := range partials69B {
 		address := in.beside(list.file)
-		p := snapshots.Partial{File: list.file, URL: withoutPassword(address), State: partialMissing}
+		p := snapshots.Partial{File: list.file, URL: public(address), State: partialMissing}
 		if unread != nil {
 			p.Message = "la lista completa no se pudo leer en el equipo que carga las fuentes; ejecute ahí cotejo verify"
 		} else if err := d.comparePartial(timed, &p, v, address, list.situation, listed, in.report); err != nil {

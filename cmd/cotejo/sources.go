@@ -181,7 +181,11 @@ func (v *versionReply) text() string {
 
 func partialLines(p *snapshots.Partial) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "  parcial %s: %s  corte %s  %d filas, faltan %d, sobran %d\n", p.File, p.State, orUnknown(p.Corte.String()), p.Rows, p.Missing, p.Extra)
+	fmt.Fprintf(&b, "  parcial %s: %s  corte %s  %d filas", p.File, p.State, orUnknown(p.Corte.String()), p.Rows)
+	if p.Missing+p.Extra > 0 { // counted only when both are of one corte
+		fmt.Fprintf(&b, ", faltan %d, sobran %d", p.Missing, p.Extra)
+	}
+	b.WriteByte('\n')
 	if p.Message != "" {
 		fmt.Fprintf(&b, "    %s\n", p.Message)
 	}
