@@ -136,7 +136,7 @@ func (p *Pipeline) do(ctx context.Context, r *Request, resp *Response, dst []byt
 	default:
 		err = p.verify(ctx, &a, resp)
 	}
-	if max(cap(s.registro), cap(s.acta)) <= maxKept {
+	if max(cap(s.registro), cap(s.conocida), cap(s.acta)) <= maxKept {
 		scratches.Put(s)
 	}
 	return err

@@ -83,11 +83,12 @@ func ParseEnFecha(text string) (civil.Date, error) {
 }
 
 // appendEnFecha appends the member en_fecha of a block: what can be said of day
-// d, from the source's newest rows of the RFC and from its version of d.
-func (l *listing) appendEnFecha(dst []byte, list *snapshots.Source, rfc string, rows []snapshots.Row, d civil.Date) ([]byte, error) {
+// d, from the source's newest rows of the RFC, their history, and its version of
+// d.
+func (l *listing) appendEnFecha(dst []byte, list *snapshots.Source, rfc string, rows []snapshots.Row, history []snapshots.Past, d civil.Date) ([]byte, error) {
 	chain := list.Chain()
 	dst = append(dst, `{"efectiva":`...)
-	dst = l.appendEfectiva(dst, rows, &chain[len(chain)-1], d)
+	dst = l.appendEfectiva(dst, rows, chain, history, d)
 	dst = append(dst, `,"version_en_fecha":{`...)
 	if at, ok := list.VersionAt(d); ok {
 		then, err := l.rows(func(lookup string, fn func(snapshots.Row) error) error { return list.FindAt(at, lookup, fn) }, rfc)
@@ -120,14 +121,18 @@ func firstOf(chain []snapshots.ChainVersion) civil.Date {
 	return first
 }
 
+// maxServed bounds what a source has of conocida: that of all of them has to fit
+// into an acta.
+const maxServed = 24 << 10
+
 // appendServed appends what a version answers about an RFC, with everything that
-// this installation knows of that version.
+// this installation knows of that version. Rows beyond maxServed are counted.
 func (l *listing) appendServed(dst []byte, s *Served, rfc string) ([]byte, error) {
 	rows, err := l.rows(s.Find, rfc)
 	if err != nil {
 		return dst, err
 	}
-	v := s.Version
+	v, start := s.Version, len(dst)
 	dst = append(dst, `{"edicion":`...)
 	dst = appendInt(dst, s.Edition)
 	dst = append(dst, `,"edicion_sha256":`...)
@@ -162,7 +167,23 @@ func (l *listing) appendServed(dst []byte, s *Served, rfc string) ([]byte, error
 	dst = canon.AppendString(dst, v.URL)
 	dst = append(dst, `},"publicada":`...)
 	dst = canon.AppendString(dst, s.Published)
-	dst = append(dst, ',')
-	dst = l.appendSituaciones(dst, rows)
+	dst = append(dst, `,"situaciones":[`...)
+	told := 0
+	for end := len(dst); told < len(rows); end = len(dst) {
+		if told > 0 {
+			dst = append(dst, ',')
+		}
+		dst = l.appendSituacion(dst, &rows[told])
+		if len(dst)-start > maxServed {
+			dst = dst[:end]
+			break
+		}
+		told++
+	}
+	dst = append(dst, ']')
+	if told < len(rows) {
+		dst = append(dst, `,"situaciones_omitidas":`...)
+		dst = appendInt(dst, len(rows)-told)
+	}
 	return append(dst, '}'), nil
 }

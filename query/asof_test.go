@@ -3,15 +3,19 @@ package query_test
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"cotejo/canon"
 	"cotejo/checks"
 	"cotejo/civil"
 	"cotejo/ingest"
@@ -28,14 +32,19 @@ func date(t testing.TB, text string) civil.Date {
 	return d
 }
 
-// askOn asks about an earlier day.
-func askOn(t testing.TB, ed *snapshots.Edition, rfc, day string) answer {
+func rfcOf(t testing.TB, text string) checks.RFC {
 	t.Helper()
-	parsed, err := checks.ParseRFC(rfc)
+	rfc, err := checks.ParseRFC(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	registro, _ := answerTo(t, query.Company{RFC: parsed, Past: date(t, day)}, ed)
+	return rfc
+}
+
+// askOn asks about an earlier day.
+func askOn(t testing.TB, ed *snapshots.Edition, rfc, day string) answer {
+	t.Helper()
+	registro, _ := answerTo(t, query.Company{RFC: rfcOf(t, rfc), Past: date(t, day)}, ed)
 	return read(t, registro)
 }
 
@@ -132,6 +141,84 @@ func TestEfectiva(t *testing.T) {
 	if e := bis.Effective; e.Estado != "CON_SITUACION" || e.Situaciones[0].Situacion != "Definitivo" || e.Situaciones[0].Origen != "PUBLICACION_DOF" {
 		t.Errorf("bis: efectiva = %+v", e)
 	}
+}
+
+// TestEfectivaOfWhoLeftTheList: rows that are gone say nothing of today, and that
+// they once were there forbids to say that nothing was in effect.
+func TestEfectivaOfWhoLeftTheList(t *testing.T) {
+	left := row("AAA010101AA1", "500-05-2018-1", "ALFA // nota", "Sentencia Favorable", cell{5, "2017-05-01"}, cell{13, "2017-08-25"}, cell{17, "2020-03-05"})
+	again := row("AAA010101AA1", "500-05-2022-7", "ALFA", "Presunto", cell{5, "2022-02-02"})
+	beta := row("BBB010101AA1", "500-05-2021-2", "BETA", "Presunto", cell{5, "2021-04-01"})
+	f := newFixture(t)
+	f.add(query.Sat69B, date(t, "2021-05-18"), left, beta)
+	check := func(day, estado string, want ...effect) {
+		t.Helper()
+		got := askOn(t, f.open(), "AAA010101AA1", day).List.Past.Effective
+		if got.Estado != estado || !slices.Equal(got.Situaciones, want) {
+			t.Errorf("%s: %+v", day, got)
+		}
+	}
+	f.add(query.Sat69B, date(t, "2022-11-30"), beta)
+	gone := effect{Motivo: "YA_NO_APARECE", Nombre: "ALFA"}
+	check("2017-04-30", "SIN_SITUACION")
+	check("2017-05-01", "INDETERMINADA", gone)
+	check("2022-11-29", "INDETERMINADA", gone)
+	check("2022-11-30", "SIN_SITUACION") // the list of that day does not have it
+	// A new procedure tells its own part; the other one is still not told.
+	f.add(query.Sat69B, date(t, "2023-07-25"), beta, again)
+	check("2022-03-01", "CON_SITUACION",
+		effect{Situacion: "Presunto", Fecha: "2022-02-02", Origen: "PUBLICACION_SAT", Nombre: "ALFA", Now: "Presunto", Oficio: "500-05-2022-7"}, gone)
+	// Once it is back, it tells by its dates.
+	f.add(query.Sat69B, date(t, "2024-07-25"), beta, left)
+	check("2018-01-01", "CON_SITUACION",
+		effect{Situacion: "Definitivo", Fecha: "2017-08-25", Origen: "PUBLICACION_SAT", Nombre: "ALFA", Now: "Sentencia Favorable"})
+	if text, _ := answerTo(t, query.Company{RFC: rfcOf(t, "AAA010101AA1"), Past: date(t, "2022-03-01")}, f.open()); !bytes.Contains(text,
+		[]byte(`{"fecha":null,"motivo":"YA_NO_APARECE","nombre":"ALFA","origen":null,"situacion":null,"situacion_en_la_version":null}`)) {
+		t.Errorf("%s", text)
+	}
+}
+
+// TestConocidaIsBounded: an acta is. What is left out is counted.
+func TestConocidaIsBounded(t *testing.T) {
+	var many []snapshots.Row
+	for i := range 60 {
+		many = append(many, row("AAA010101AA1", fmt.Sprintf("500-05-2018-%d", i), strings.Repeat("Ñ", 300), "Presunto"))
+	}
+	check := func(rows []snapshots.Row, least int) {
+		t.Helper()
+		f := newFixture(t)
+		m := f.add(query.Sat69B, date(t, "2026-05-31"), rows...)
+		s := f.open().Source("sat_69b")
+		text, err := query.AppendConocida(nil, query.Company{RFC: rfcOf(t, "AAA010101AA1"), Past: date(t, "2026-06-20")}, func(source string) (*query.Served, error) {
+			if source != "sat_69b" {
+				return nil, nil
+			}
+			return &query.Served{Edition: 1, SHA256: m.SHA256, Published: m.Published, Entry: s.Entry(), Version: s.Version(), Find: s.Find}, nil
+		})
+		if err != nil || len(text) > 25<<10 {
+			t.Fatalf("%d bytes, %v", len(text), err)
+		}
+		if canonical, err := canon.Transform(text); err != nil || !bytes.Equal(canonical, text) {
+			t.Fatalf("%v: %s", err, text)
+		}
+		var got struct {
+			List struct {
+				Estado      string
+				Situaciones []situation
+				Omitted     int `json:"situaciones_omitidas"`
+			} `json:"sat_69b"`
+		}
+		if err := json.Unmarshal(text, &got); err != nil {
+			t.Fatal(err)
+		}
+		if l := got.List; l.Estado != "COINCIDENCIA" || len(l.Situaciones)+l.Omitted != len(rows) || len(l.Situaciones) < least ||
+			bytes.Contains(text, []byte("omitidas")) != (l.Omitted > 0) {
+			t.Errorf("%d of %d, %d left out", len(l.Situaciones), len(rows), l.Omitted)
+		}
+	}
+	check(many[:3], 3)
+	check(many, 5)
+	check([]snapshots.Row{row("AAA010101AA1", "500-05-2018-1", strings.Repeat("Ñ", 100_000), "Presunto")}, 0)
 }
 
 // TestAPastDayIsTheSameWheneverAsked asks about one day on several days.

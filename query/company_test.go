@@ -551,7 +551,7 @@ func TestGoldenAnswers(t *testing.T) {
 		`"INICIAL"`, `"ADDED"`, `"UPDATED"`, `"REMOVED"`, `"motivo":"SUPRIMIDO_POSIBLE"`, `"anotacion":`, `"columnas":`, `"oficio":`,
 		`"situacion_anterior":`, `"PUBLICACION_SAT"`, `"PUBLICACION_DOF"`, `"proveedores_sancionados":null`, `"SOURCE_NOT_LOADED"`,
 		`"SOURCE_UNAVAILABLE"`, `"fisica"`, `"situacion":"Situación nueva"`, `"desactualizada":true`, `"desactualizada":false`,
-		`"SIN_VERSION_EN_LA_FECHA"`, `"CON_SITUACION"`, `"SIN_SITUACION"`, `"INDETERMINADA"`, `"SIN_FECHAS_LEGIBLES"`,
+		`"SIN_VERSION_EN_LA_FECHA"`, `"CON_SITUACION"`, `"SIN_SITUACION"`, `"INDETERMINADA"`, `"SIN_FECHAS_LEGIBLES"`, `"YA_NO_APARECE"`,
 	} {
 		if !bytes.Contains(corpus, []byte(word)) {
 			t.Errorf("el corpus no contiene %s", word)

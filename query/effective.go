@@ -22,6 +22,7 @@ const (
 	sinFechas          = "SIN_FECHAS_LEGIBLES"        // no stage has a date that can be read
 	etapaSinFecha      = "ETAPA_SIN_FECHA"            // a stage that may have begun by then has none
 	fechasNoConcuerdan = "FECHAS_CONTRA_LA_SITUACION" // the last stage by date is not the situation that the row states
+	yaNoAparece        = "YA_NO_APARECE"              // the row left the list since
 )
 
 // change is the beginning of a stage by the official dates of a row.
@@ -40,17 +41,22 @@ type effect struct {
 	motivo string
 }
 
-// timeline returns the changes of a row in order of date, and the stages that it
-// has without a date as bits. A stage begins on the day that the SAT's page
-// published it, or that of the Diario Oficial when only that is dated; a cell
-// with several days begins it several times.
-func (l *listing) timeline(r *snapshots.Row) (changes []change, undated uint64) {
+// timeline returns the changes of a row in order of date, and as bits the stages
+// that it has without a date (undated) and those that may have begun before
+// their first date (early). A stage begins on the day that the SAT's page
+// published it, or that of the Diario Oficial when only that is dated: then it is
+// early if there is text in the place of the other. A cell with several days
+// begins it several times.
+func (l *listing) timeline(r *snapshots.Row) (changes []change, undated, early uint64) {
 	for i, s := range l.stages {
 		medium, oficio := publicacionSAT, s.oficioSAT
 		days := wholeDates(r.Norm[oficio+1])
 		if len(days) == 0 {
 			medium, oficio = publicacionDOF, s.oficioDOF
 			days = wholeDates(r.Norm[oficio+1])
+			if len(days) > 0 && r.Norm[s.oficioSAT+1] != "" {
+				early |= 1 << i
+			}
 		}
 		for at, d := range days {
 			changes = append(changes, change{d, i, medium, oficioOf(r.Norm[oficio], at, len(days))})
@@ -65,7 +71,7 @@ func (l *listing) timeline(r *snapshots.Row) (changes []change, undated uint64) 
 	slices.SortStableFunc(changes, func(a, b change) int {
 		return cmp.Or(cmp.Compare(a.fecha, b.fecha), cmp.Compare(a.stage, b.stage))
 	})
-	return changes, undated
+	return changes, undated, early
 }
 
 // wholeDates returns the days of a cell that holds days and nothing else: beside
@@ -83,7 +89,7 @@ func wholeDates(cell string) []string {
 // same for every day.
 func (l *listing) effectOn(r *snapshots.Row, d string) (e effect, ok bool) {
 	e.row = r
-	changes, undated := l.timeline(r)
+	changes, undated, early := l.timeline(r)
 	if len(changes) == 0 {
 		e.motivo = sinFechas
 		return e, true
@@ -108,6 +114,11 @@ func (l *listing) effectOn(r *snapshots.Row, d string) (e effect, ok bool) {
 			return effect{row: r, motivo: etapaSinFecha}, true
 		}
 	}
+	for i, c := range changes[next:] {
+		if early&(1<<c.stage) != 0 && c.stage != from && (i == 0 || from < c.stage && c.stage < to) {
+			return effect{row: r, motivo: etapaSinFecha}, true
+		}
+	}
 	// A situation that was taken back, as by a ruling that was reverted, leaves its
 	// date in the row: since then the row is right and its dates are not.
 	if next == len(changes) && l.stages[from].situacion != r.Norm[l.situacion] {
@@ -116,14 +127,35 @@ func (l *listing) effectOn(r *snapshots.Row, d string) (e effect, ok bool) {
 	return e, from >= 0
 }
 
+// goneAfter returns the rows that left the list after the day d and are not back,
+// as they were before that.
+func goneAfter(d civil.Date, chain []snapshots.ChainVersion, history []snapshots.Past) (gone []snapshots.Row) {
+	for _, p := range history {
+		if p.Present || len(p.Events) == 0 {
+			continue
+		}
+		if last := p.Events[len(p.Events)-1]; d.Before(chain[last.Version].OrderDate) {
+			gone = append(gone, snapshots.Row{ID: p.ID, Ordinal: p.Ordinal, Norm: last.Before})
+		}
+	}
+	return gone
+}
+
 // appendEfectiva appends what was in effect on the day d by the dates in rows,
-// which are those of version v: the latest change first, then what cannot be
-// told.
-func (l *listing) appendEfectiva(dst []byte, rows []snapshots.Row, v *snapshots.ChainVersion, d civil.Date) []byte {
+// which are those of the newest version of chain: the latest change first, then
+// what cannot be told. A row that left since is among that: none of today says
+// what became of it.
+func (l *listing) appendEfectiva(dst []byte, rows []snapshots.Row, chain []snapshots.ChainVersion, history []snapshots.Past, d civil.Date) []byte {
 	var effects []effect
 	for i := range rows {
 		if e, ok := l.effectOn(&rows[i], d.String()); ok {
 			effects = append(effects, e)
+		}
+	}
+	gone := goneAfter(d, chain, history)
+	for i := range gone {
+		if _, ok := l.effectOn(&gone[i], d.String()); ok {
+			effects = append(effects, effect{row: &gone[i], motivo: yaNoAparece})
 		}
 	}
 	slices.SortStableFunc(effects, func(a, b effect) int { return cmp.Compare(b.fecha, a.fecha) })
@@ -136,7 +168,7 @@ func (l *listing) appendEfectiva(dst []byte, rows []snapshots.Row, v *snapshots.
 	dst = append(dst, `{"estado":"`...)
 	dst = append(dst, estado...)
 	dst = append(dst, `","fuente":`...)
-	dst = appendFuenteEnFecha(dst, l.schema.Source, v)
+	dst = appendFuenteEnFecha(dst, l.schema.Source, &chain[len(chain)-1])
 	dst = append(dst, `,"situaciones":[`...)
 	for i := range effects {
 		if i > 0 {
@@ -149,7 +181,6 @@ func (l *listing) appendEfectiva(dst []byte, rows []snapshots.Row, v *snapshots.
 
 func (l *listing) appendEffect(dst []byte, e *effect) []byte {
 	name, _ := l.name(e.row)
-	now := e.row.Norm[l.situacion]
 	if e.motivo != "" {
 		dst = append(dst, `{"fecha":null,"motivo":"`...)
 		dst = append(dst, e.motivo...)
@@ -168,6 +199,9 @@ func (l *listing) appendEffect(dst []byte, e *effect) []byte {
 		dst = canon.AppendString(dst, l.stages[e.stage].situacion)
 	}
 	dst = append(dst, `,"situacion_en_la_version":`...)
-	dst = canon.AppendString(dst, now)
+	if e.motivo == yaNoAparece {
+		return append(dst, `null}`...)
+	}
+	dst = canon.AppendString(dst, e.row.Norm[l.situacion])
 	return append(dst, '}')
 }

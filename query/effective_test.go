@@ -91,7 +91,12 @@ func TestEffectOn(t *testing.T) {
 	// Without dates that can be read, nothing is guessed.
 	f(lista69B, "Definitivo", cells{col69bPresuncionOficioSAT: "P-1"}, "2018-01-01: "+sinFechas)
 	f(lista69B, "Presunto", cells{col69bPresuncionSAT: "99/99/9999", col69bPresuncionDOF: "pendiente"}, "2018-01-01: "+sinFechas)
-	f(lista69B, "Presunto", cells{col69bPresuncionSAT: "2018-01-01 y otra", col69bPresuncionDOF: "2018-02-01"}, "2018-01-15: nada", "2018-02-01: Presunto 2018-02-01 DOF")
+	f(lista69B, "Presunto", cells{col69bPresuncionSAT: "99/99/9999", col69bPresuncionDOF: ""}, "2018-01-01: "+sinFechas)
+	// Text in the place of a day: the stage may have begun before its other day.
+	f(lista69B, "Presunto", cells{col69bPresuncionSAT: "2018-01-01 y otra", col69bPresuncionDOF: "2018-02-01"},
+		"2018-01-15: "+etapaSinFecha, "2018-02-01: Presunto 2018-02-01 DOF")
+	f(lista69B, "Definitivo", cells{col69bPresuncionSAT: "2018-01-01", col69bDefinitivoSAT: "pendiente", col69bDefinitivoDOF: "2019-02-01"},
+		"2017-12-31: nada", "2018-01-01: "+etapaSinFecha, "2019-01-31: "+etapaSinFecha, "2019-02-01: Definitivo 2019-02-01 DOF")
 	// A stage without a date may have begun on any day between its neighbours'.
 	f(lista69B, "Definitivo", cells{col69bPresuncionSAT: "2018-01-01", col69bDefinitivoOficioSAT: "D-1"},
 		"2017-12-31: nada", "2018-01-01: "+etapaSinFecha)

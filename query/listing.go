@@ -57,39 +57,40 @@ type find func(lookup string, fn func(snapshots.Row) error) error
 // asks for the member en_fecha too.
 func (l *listing) append(dst []byte, list *snapshots.Source, found bool, rfc string, fecha, past civil.Date) ([]byte, error) {
 	var rows []snapshots.Row
-	var events []listEvent
+	var history []snapshots.Past
 	if found {
 		var err error
 		if rows, err = l.rows(list.Find, rfc); err != nil {
 			return dst, err
 		}
-		if events, err = l.events(list, rfc, rows); err != nil {
+		if history, err = l.history(list, rfc); err != nil {
 			return dst, err
 		}
 	}
+	chain := list.Chain()
 	dst = append(dst, '{')
 	if !past.IsZero() {
 		dst = append(dst, `"en_fecha":`...)
 		var err error
-		if dst, err = l.appendEnFecha(dst, list, rfc, rows, past); err != nil {
+		if dst, err = l.appendEnFecha(dst, list, rfc, rows, history, past); err != nil {
 			return dst, err
 		}
 		dst = append(dst, ',')
 	}
 	dst = appendEstado(dst, len(rows) > 0)
 	dst = append(dst, `,"fuente":`...)
-	newest := &list.Chain()[len(list.Chain())-1]
+	newest := &chain[len(chain)-1]
 	if past.IsZero() {
 		dst = appendFuente(dst, l.schema, newest, fecha)
 	} else {
 		dst = appendFuenteEnFecha(dst, l.schema.Source, newest)
 	}
 	dst = append(dst, `,"historial_eventos":[`...)
-	for i := range events {
+	for i, e := range l.events(chain, history, rows) {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = l.appendEvent(dst, &events[i])
+		dst = l.appendEvent(dst, &e)
 	}
 	dst = append(dst, `],`...)
 	dst = l.appendSituaciones(dst, rows)
@@ -111,8 +112,8 @@ func appendEstado(dst []byte, match bool) []byte {
 func (l *listing) rows(in find, rfc string) ([]snapshots.Row, error) {
 	var rows []snapshots.Row
 	err := in(rfc, func(r snapshots.Row) error {
-		if n := len(l.schema.Columns); len(r.Norm) != n || len(r.Raw) != n {
-			return fmt.Errorf("query: %s: una versión tiene %d columnas; este motor lee %d", l.schema.Source, len(r.Norm), n)
+		if err := cmp.Or(l.fits(r.Norm), l.fits(r.Raw)); err != nil {
+			return err
 		}
 		rows = append(rows, r)
 		return nil
@@ -121,6 +122,30 @@ func (l *listing) rows(in find, rfc string) ([]snapshots.Row, error) {
 		return cmp.Compare(l.latestDate(&b), l.latestDate(&a))
 	})
 	return rows, err
+}
+
+// history returns what became of each row of an RFC in the versions of the list.
+func (l *listing) history(list *snapshots.Source, rfc string) (history []snapshots.Past, err error) {
+	err = list.Past(rfc, func(p snapshots.Past) error {
+		for _, e := range p.Events {
+			if e.Kind == snapshots.Removed {
+				if err := l.fits(e.Before); err != nil {
+					return err
+				}
+			}
+		}
+		history = append(history, p)
+		return nil
+	})
+	return history, err
+}
+
+// fits refuses cells that are not those of this list.
+func (l *listing) fits(cells []string) error {
+	if n := len(l.schema.Columns); len(cells) != n {
+		return fmt.Errorf("query: %s: una versión tiene %d columnas; este motor lee %d", l.schema.Source, len(cells), n)
+	}
+	return nil
 }
 
 // latestDate returns the latest day of any stage, "" when none is dated.

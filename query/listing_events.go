@@ -31,18 +31,16 @@ type listEvent struct {
 
 // events returns the history of an RFC in order of date: what successive
 // versions show, and, marked apart, what the stage dates of today's rows say.
-func (l *listing) events(list *snapshots.Source, rfc string, rows []snapshots.Row) ([]listEvent, error) {
+func (l *listing) events(chain []snapshots.ChainVersion, history []snapshots.Past, rows []snapshots.Row) []listEvent {
 	var events []listEvent
-	chain := list.Chain()
-	err := list.Past(rfc, func(p snapshots.Past) error {
+	for _, p := range history {
 		events = append(events, l.versionEvents(chain, p, rows)...)
-		return nil
-	})
+	}
 	for i := range rows {
 		events = append(events, l.stageEvents(&rows[i])...)
 	}
 	slices.SortStableFunc(events, func(a, b listEvent) int { return cmp.Compare(a.fecha, b.fecha) })
-	return events, err
+	return events
 }
 
 // versionEvents walks one row's history back from its newest state, so that

@@ -43,6 +43,8 @@ func FuzzCells(f *testing.F) {
 			{Version: 2, Kind: snapshots.Added},
 			{Version: 3, Kind: snapshots.Changed, Mask: changed, Before: before},
 		}}
+		past.Present = true
+		gone := snapshots.Past{ID: row.ID, Ordinal: 1, Events: past.Events[:1]}
 		rows := []snapshots.Row{row}
 		events := append(lista69B.versionEvents(chain, past, rows), lista69B.stageEvents(&row)...)
 		text := lista69B.appendSituacion([]byte{'['}, &row)
@@ -51,7 +53,7 @@ func FuzzCells(f *testing.F) {
 		}
 		for _, d := range []string{"0001-01-01", "2018-05-18", "2019-06-01", "9999-12-31"} {
 			d, _ := civil.Parse(d)
-			text = lista69B.appendEfectiva(append(text, ','), rows, &chain[0], d)
+			text = lista69B.appendEfectiva(append(text, ','), rows, chain, []snapshots.Past{past, gone}, d)
 		}
 		text = append(text, ']')
 		if canonical, err := canon.Transform(text); err != nil || !bytes.Equal(canonical, text) {

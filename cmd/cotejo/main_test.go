@@ -236,8 +236,8 @@ func TestCheckSaysWhatIsKnownOfAnEarlierDay(t *testing.T) {
 			}
 		}
 	}
-	f("2026-08-20", "Aparece: Definitivo", "publicado el 2026-08-20     Aparece: Presunto", "versión del 2026-05-31", "vigente el 2026-08-20       Definitivo desde 2026-08-12")
-	f("2026-03-20", "No hay versión: la primera es de 2026-05-31 (no equivale a «no aparece»)", "Presunto desde 2026-03-12")
+	f("2026-08-20", "Aparece: Definitivo", "corte 2026-08-31\n", "listado al 2026-08-20       Aparece: Presunto", "versión del 2026-05-31", "vigente el 2026-08-20       Definitivo desde 2026-08-12")
+	f("2026-03-20", "No hay versión: la primera es del 2026-05-31 (no equivale a «no aparece»)", "Presunto desde 2026-03-12")
 	f("1900-01-01", "Ninguna situación")
 	cotejo(t, exitUsage, "check", "EFO010101AA1", "--en-fecha", "2026-02-30", "--data", data)
 	cotejo(t, exitUsage, "check", "EFO010101AA1", "--en-fecha", "1899-12-31", "--data", data)

@@ -310,22 +310,23 @@ func (l *list) print(w io.Writer, name string, day civil.Date) {
 		return
 	}
 	l.listVersion.print(w)
-	if f := l.Fuente; f.Dias != nil {
-		old := ""
-		if f.Old {
-			old = "; DESACTUALIZADA: hay o debería haber una más nueva"
-		}
-		label("")
-		fmt.Fprintf(w, "corte %s (%d días antes)%s\n", cmp.Or(f.Corte.String(), "no dicho"), *f.Dias, old)
+	label("")
+	fmt.Fprintf(w, "corte %s", cmp.Or(l.Fuente.Corte.String(), "no dicho"))
+	if l.Fuente.Dias != nil {
+		fmt.Fprintf(w, " (%d días antes)", *l.Fuente.Dias)
 	}
+	if l.Fuente.Old {
+		fmt.Fprint(w, "; DESACTUALIZADA: hay o debería haber una más nueva")
+	}
+	fmt.Fprintln(w)
 	label("")
 	fmt.Fprintf(w, "archivo %s\n", l.Fuente.SHA256)
 	if l.EnFecha == nil {
 		return
 	}
-	label("  publicado el " + day.String())
+	label("  listado al " + day.String())
 	if v := &l.EnFecha.Version; v.Fuente == nil {
-		fmt.Fprintf(w, "No hay versión: la primera es de %s (no equivale a «no aparece»)\n", v.Primera)
+		fmt.Fprintf(w, "No hay versión: la primera es del %s (no equivale a «no aparece»)\n", v.Primera)
 	} else {
 		v.print(w)
 		label("")
@@ -333,7 +334,7 @@ func (l *list) print(w io.Writer, name string, day civil.Date) {
 	}
 	label("  vigente el " + day.String())
 	if len(l.EnFecha.Efectiva.Situaciones) == 0 {
-		fmt.Fprintln(w, "Ninguna situación, según las fechas de la versión de hoy")
+		fmt.Fprintln(w, "Ninguna situación, según las fechas de la versión más reciente")
 	}
 	for i, s := range l.EnFecha.Efectiva.Situaciones {
 		if i > 0 {

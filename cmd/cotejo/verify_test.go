@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -167,8 +168,6 @@ func serving(t *testing.T, data string) snapshots.EditionEntry {
 	return m.Sources[0]
 }
 
-// TestADateSetBackAltersNothing corrects a date and sets it back: two editions
-// then have one hash, and records of both agree with what is published.
 // TestAnswersAboutEarlierDaysAreVerified holds it while editions come and go, and
 // that a flipped byte in the version of that day is found.
 func TestAnswersAboutEarlierDaysAreVerified(t *testing.T) {
@@ -204,6 +203,30 @@ func TestAnswersAboutEarlierDaysAreVerified(t *testing.T) {
 	}
 }
 
+// TestAnswersAboutManyProceduresAreKept asks about an RFC whose rows do not all
+// fit into an acta.
+func TestAnswersAboutManyProceduresAreKept(t *testing.T) {
+	inNovember(t)
+	list := string(mirrorFile(t, 0))
+	at := strings.Index(list, ",EFO010101AA1,")
+	row := list[strings.LastIndex(list[:at], "\n")+1 : at+strings.Index(list[at:], "\n")+1]
+	for i := range 60 {
+		list += strings.ReplaceAll(row, "500-05-2026-", fmt.Sprintf("500-05-%d-", 3000+i))
+	}
+	file := t.TempDir() + "/lista.csv"
+	if err := os.WriteFile(file, []byte(list), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	data := t.TempDir()
+	cotejo(t, 0, "ingest", "--file", "sat_69b="+file, "--data", data)
+	ask(t, data, "EFO010101AA1", "EFO010101AA1?en_fecha="+civil.Of(now()).String())
+	if r := verify(t, 0, "all", data); !r.OK || r.Coincide != 2 {
+		t.Fatalf("all = %+v", r)
+	}
+}
+
+// TestADateSetBackAltersNothing corrects a date and sets it back: two editions
+// then have one hash, and records of both agree with what is published.
 func TestADateSetBackAltersNothing(t *testing.T) {
 	data := t.TempDir()
 	_, undated, _ := bytes.Cut(mirrorFile(t, 0), []byte("\r\n")) // without the note that dates it

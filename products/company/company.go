@@ -32,7 +32,7 @@ func Operations() []operation.Operation {
 			"Lo que el resultado no dice: no es una calificación crediticia, fiscal ni de riesgo; que un RFC no aparezca no es una aprobación, " +
 			"y un bloque con SOURCE_NOT_LOADED o SOURCE_UNAVAILABLE no se pudo consultar y no equivale a «no aparece».\n\n" +
 			"Con ?en_fecha=AAAA-MM-DD dice además, de los listados 69-B y 69-B Bis, qué se puede afirmar de ese día, en tres partes que no son lo mismo: " +
-			"version_en_fecha (qué publicaba la autoridad), efectiva (qué situación estaba vigente según las fechas oficiales de los renglones de hoy) y " +
+			"version_en_fecha (qué dice el listado de la autoridad a esa fecha), efectiva (qué situación estaba vigente según las fechas oficiales de los renglones de hoy) y " +
 			"conocida (desde qué versión respondía este servicio). Cuesta lo mismo.",
 		Service: "COMPANY",
 		Prefix:  "COM",

@@ -98,27 +98,28 @@ func inPast() *jsonschema.Schema {
 		op.F("primera_version", op.Day("Fecha de la primera versión que se conserva.")),
 		op.F("situaciones", situations("Como las publicó esa versión.")),
 	)
-	version.Description = "Qué dice la versión más reciente con fecha_de_orden hasta ese día: lo que la autoridad publicaba. " +
-		"No dice qué estaba vigente: los listados se publican semanas después de su corte."
+	version.Description = "Qué dice la versión más reciente con fecha_de_orden hasta ese día: el listado de la autoridad a esa fecha. " +
+		"No dice que ese día ya se pudiera descargar (los listados se publican semanas después de su corte) ni qué estaba vigente."
 	effect := op.Object(
 		op.F("fecha", op.OrNull(op.Day("Día oficial en que se apoya: publicación en la página del SAT o, si el renglón solo da esa, en el DOF."))),
 		op.Maybe("motivo", op.OneOf("Por qué situacion es null. SIN_FECHAS_LEGIBLES: el renglón no da ninguna. ETAPA_SIN_FECHA: una etapa que pudo haber empezado para ese día no tiene fecha. "+
-			"FECHAS_CONTRA_LA_SITUACION: la última etapa por fecha no es la situación publicada, como cuando una sentencia se revocó.",
-			"SIN_FECHAS_LEGIBLES", "ETAPA_SIN_FECHA", "FECHAS_CONTRA_LA_SITUACION")),
+			"FECHAS_CONTRA_LA_SITUACION: la última etapa por fecha no es la situación publicada, como cuando una sentencia se revocó. "+
+			"YA_NO_APARECE: el renglón salió del listado después de ese día y había empezado antes (vea historial_eventos).",
+			"SIN_FECHAS_LEGIBLES", "ETAPA_SIN_FECHA", "FECHAS_CONTRA_LA_SITUACION", "YA_NO_APARECE")),
 		op.F("nombre", op.Text("")),
 		op.Maybe("oficio", op.Text("Número y fecha del oficio de esa etapa.")),
 		op.F("origen", op.OrNull(op.OneOf("", "PUBLICACION_SAT", "PUBLICACION_DOF"))),
 		op.F("situacion", op.OrNull(situation())),
-		op.F("situacion_en_la_version", op.Text("La que publica hoy el renglón.")),
+		op.F("situacion_en_la_version", op.OrNull(op.Text("La que publica hoy el renglón; null si ya no aparece."))),
 	)
 	effective := op.Object(
-		op.F("estado", op.OneOf("CON_SITUACION: al menos un procedimiento estaba en una etapa ese día. SIN_SITUACION: ninguno de los renglones había empezado, o no hay renglones. "+
-			"INDETERMINADA: hay renglones y sus fechas no permiten decirlo.", "CON_SITUACION", "SIN_SITUACION", "INDETERMINADA")),
+		op.F("estado", op.OneOf("CON_SITUACION: al menos un procedimiento estaba en una etapa ese día. SIN_SITUACION: no hay renglones, o ninguno había empezado. "+
+			"INDETERMINADA: hay renglones, o los había, y no permiten decirlo.", "CON_SITUACION", "SIN_SITUACION", "INDETERMINADA")),
 		op.F("fuente", source()),
 		op.F("situaciones", op.List(effect, "Un elemento por procedimiento que había empezado; el cambio más reciente primero, y al final los que no se pueden decir.")),
 	)
 	effective.Description = "Qué situación estaba vigente ese día según las fechas oficiales de los renglones de la versión más reciente: cada etapa desde su publicación hasta la siguiente. " +
-		"Las fechas no muestran un retroceso que no dejó fecha (una sentencia favorable que se revocó y se quitó del renglón), ni a quien ya no está en el listado: " +
+		"Las fechas no muestran un retroceso que no dejó fecha (una sentencia favorable que se revocó y se quitó del renglón), ni qué fue de un renglón que ya no está: " +
 		"para eso está version_en_fecha."
 	s := op.Object(
 		op.F("efectiva", effective),
@@ -150,6 +151,7 @@ func served() *jsonschema.Schema {
 			)),
 			op.F("publicada", op.Moment("Cuándo se publicó esa edición.")),
 			op.F("situaciones", situations("Como las entregaba el servicio.")),
+			op.Maybe("situaciones_omitidas", op.Integer("Cuántas más había: las que no caben en el acta.")),
 		))
 		s.Description = list + " null: el servicio todavía no respondía desde esta fuente."
 		return s
