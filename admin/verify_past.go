@@ -122,7 +122,7 @@ func (v *Verifier) servedBefore(moment time.Time, number int, sandbox bool) (*sn
 	}
 	for ; number > 0; number-- {
 		if number > len(known.manifests) || known.manifests[number-1] == nil {
-			return nil, errors.Join(append(known.damaged, fmt.Errorf("%w: edición %d", snapshots.ErrNotFound, number))...)
+			return nil, known.missing(number)
 		}
 		m := known.manifests[number-1]
 		published, err := time.Parse(time.RFC3339, m.Published)
@@ -141,6 +141,15 @@ func (v *Verifier) servedBefore(moment time.Time, number int, sandbox bool) (*sn
 type editionList struct {
 	manifests []*snapshots.EditionManifest
 	damaged   []error
+}
+
+// missing says why the edition of a number is not there: it may be one of those
+// that are damaged.
+func (l *editionList) missing(number int) error {
+	if len(l.damaged) > 0 {
+		return errors.Join(l.damaged...)
+	}
+	return fmt.Errorf("%w: edición %d", snapshots.ErrNotFound, number)
 }
 
 func readEditions(c *snapshots.Catalogue) (*editionList, error) {
