@@ -29,7 +29,8 @@ type verifyArgs struct {
 type verifyReply struct {
 	Records  int             `json:"registros"`
 	Coincide int             `json:"coinciden"`
-	Findings []admin.Finding `json:"hallazgos"` // the one asked for; of all: those that do not agree
+	Intact   int             `json:"no_recalculables"` // their hashes hold; this binary lacks their engine
+	Findings []admin.Finding `json:"hallazgos"`        // the one asked for; of all: those that do not agree
 	Files    []string        `json:"archivos_alterados"`
 	Ledger   []string        `json:"libro"`           // invariants that do not hold
 	Anchor   string          `json:"ancla,omitempty"` // where it stands beside the accounts; of all only
@@ -60,7 +61,7 @@ func (n *node) verify(ctx context.Context, raw json.RawMessage, progress func(st
 	} else {
 		err = n.verifyOne(ctx, v, args.ID, reply)
 	}
-	wrong := reply.Records - reply.Coincide + len(reply.Files) + len(reply.Ledger)
+	wrong := reply.Records - reply.Coincide - reply.Intact + len(reply.Files) + len(reply.Ledger)
 	verifyFailures.Add(wrong)
 	reply.OK = wrong == 0
 	return reply, err
@@ -68,7 +69,10 @@ func (n *node) verify(ctx context.Context, raw json.RawMessage, progress func(st
 
 func (r *verifyReply) add(f admin.Finding, listed bool) {
 	r.Records++
-	if f.OK() {
+	switch {
+	case f.Verdict == admin.NoRecalculado:
+		r.Intact++
+	case f.OK():
 		r.Coincide++
 	}
 	if (listed || !f.OK()) && len(r.Findings) < maxFindings {
@@ -191,7 +195,11 @@ func (c *verifyCmd) Run(a *app) error {
 			if !r.OK {
 				verdict = "NO COINCIDE"
 			}
-			fmt.Fprintf(a.stdout, "ancla %s\n%d registros, %d coinciden: %s\n", r.Anchor, r.Records, r.Coincide, verdict)
+			intact := ""
+			if r.Intact > 0 {
+				intact = fmt.Sprintf(", %d íntegros que este binario no recalcula", r.Intact)
+			}
+			fmt.Fprintf(a.stdout, "ancla %s\n%d registros, %d coinciden%s: %s\n", r.Anchor, r.Records, r.Coincide, intact, verdict)
 		}
 	})
 	if err == nil && !r.OK {

@@ -203,6 +203,17 @@ func TestAnswersAboutEarlierDaysAreVerified(t *testing.T) {
 	}
 }
 
+// What was not computed again does not agree with anything: it is counted apart.
+func TestRecordsOfOtherEnginesAreCountedApart(t *testing.T) {
+	var r verifyReply
+	for _, verdict := range []string{admin.Coincide, admin.NoRecalculado, admin.NoCoincide} {
+		r.add(admin.Finding{Verdict: verdict}, false)
+	}
+	if r.Records != 3 || r.Coincide != 1 || r.Intact != 1 || len(r.Findings) != 1 {
+		t.Fatalf("%+v", r)
+	}
+}
+
 // TestAnswersAboutManyProceduresAreKept asks about an RFC whose rows do not all
 // fit into an acta.
 func TestAnswersAboutManyProceduresAreKept(t *testing.T) {
