@@ -58,9 +58,10 @@ func Accept(ctx context.Context, c *snapshots.Catalogue, versionID int, who, why
 	if err != nil {
 		attempted = false // it is written anew with the next download
 	}
-	attempted = attempted && last.Outcome == snapshots.OutcomeQuarantined && last.VersionID == v.ID
+	answered := last.Answered()
+	attempted = attempted && answered != nil && answered.Outcome == snapshots.OutcomeQuarantined && answered.VersionID == v.ID
 	if attempted {
-		told = append(told, codesOf(last.Faults)...)
+		told = append(told, codesOf(answered.Faults)...)
 	}
 	if in.stage, err = stageAgain(c, v); err != nil {
 		return Result{}, err

@@ -120,7 +120,7 @@ func Ingest(ctx context.Context, c *snapshots.Catalogue, r Request) (result Resu
 	if err == nil && (result.Outcome == Activated || result.Outcome == Unchanged) {
 		in.lookBeside(ctx, &result)
 	}
-	if !in.past() {
+	if !in.past() && in.Content == nil {
 		in.measure(started, result, err)
 	}
 	return result, err
@@ -186,8 +186,18 @@ func (in *ingestion) record(r Result, failure error) error {
 		if errors.Is(failure, ErrAccess) {
 			a.Error = ErrAccess.Error() + "; vea el error en el equipo que carga las fuentes"
 		}
+		a.Before = in.lastAnswered()
 	}
 	return in.catalogue.RecordAttempt(a)
+}
+
+// lastAnswered is the newest attempt that did not fail; nil when none is known.
+func (in *ingestion) lastAnswered() *snapshots.Attempt {
+	last, ok, err := in.catalogue.LastAttempt(in.source.Schema.Source)
+	if !ok || err != nil {
+		return nil // it is written anew
+	}
+	return last.Answered()
 }
 
 // judge decides what becomes of the bytes; unmodified says that the server kept

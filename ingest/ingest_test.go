@@ -398,6 +398,27 @@ func TestFailureIsRecorded(t *testing.T) {
 	}
 }
 
+// TestFailuresForgetNothing: what the last answer of the authority brought, a
+// quarantine above all, stands through any number of failures.
+func TestFailuresForgetNothing(t *testing.T) {
+	f := newFixture(t)
+	f.bytes(list(t), Activated)
+	f.bytes("<html>", Quarantined)
+	for range 2 {
+		if _, err := f.ingest(Request{File: "/no/existe.csv"}); err == nil {
+			t.Fatal("no error")
+		}
+	}
+	a, _, err := f.c.LastAttempt("sat_69b")
+	if err != nil || a.Outcome != snapshots.OutcomeFailed || a.Before == nil || a.Before.Outcome != snapshots.OutcomeQuarantined || a.Before.VersionID != 2 {
+		t.Errorf("%+v, %v", a, err)
+	}
+	f.bytes(list(t), Unchanged)
+	if a, _, err := f.c.LastAttempt("sat_69b"); err != nil || a.Before != nil {
+		t.Errorf("%+v, %v", a, err)
+	}
+}
+
 // TestNewFaultsOfOldBytes: the record tells what was found this time.
 func TestNewFaultsOfOldBytes(t *testing.T) {
 	f := newFixture(t)

@@ -10,18 +10,12 @@ import (
 )
 
 // What a process tells of the sources it loads. Sources are ids of the registry,
-// outcomes those of snapshots.Attempt; an ingestion that its caller interrupted
-// or that found the catalogue locked counts nowhere.
+// outcomes those of snapshots.Attempt; an ingestion that its caller interrupted,
+// that found the catalogue locked, or of bytes inside this program counts nowhere.
 
 // attempts counts ingestions by how they ended.
 func attempts(source, outcome string) *metrics.Counter {
 	return metrics.GetOrCreateCounter(fmt.Sprintf(`cotejo_source_attempts_total{source=%q,outcome=%q}`, source, outcome))
-}
-
-// lastSuccess is when a source was last known to be as published, in Unix
-// seconds: a new version of it was activated, or nothing had changed.
-func lastSuccess(source string) *metrics.Gauge {
-	return metrics.GetOrCreateGauge(fmt.Sprintf(`cotejo_source_last_success_timestamp{source=%q}`, source), nil)
 }
 
 // ingestSeconds is how long ingestions take, downloads and waits included.
@@ -43,7 +37,4 @@ func (in *ingestion) measure(started time.Time, r Result, failed error) {
 		return
 	}
 	attempts(source, string(r.Outcome)).Inc()
-	if r.Outcome != Quarantined {
-		lastSuccess(source).Set(float64(in.Now.Unix()))
-	}
 }

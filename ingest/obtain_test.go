@@ -3,6 +3,8 @@ package ingest
 import (
 	"bytes"
 	"context"
+	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -290,16 +292,20 @@ func TestFigures(t *testing.T) {
 	if _, err := tr.ingest(Request{Mirror: good.URL}); err != nil {
 		t.Fatal(err)
 	}
-	success := tr.now
 	tr.failed(Request{Mirror: tr.serve(answer(500)).URL}, ErrUnavailable, "500", 4)
 	if got := [3]uint64{unchanged.Get() - before[0], failed.Get() - before[1], waits.Get() - before[2]}; got != [3]uint64{1, 1, 3} {
 		t.Errorf("unchanged, failed, waits: %v", got)
 	}
-	if got := lastSuccess("sat_69b").Get(); got != float64(success.Unix()) {
-		t.Errorf("last success at %v, want %d", got, success.Unix())
+	// What a start loads for test keys is no attempt to renew a source.
+	count, ended := value(`cotejo_ingest_seconds_count{source="sat_69b"}`), failed.Get()
+	if _, err := tr.ingest(Request{Name: "x.csv", Content: func() (io.ReadCloser, error) { return nil, errors.New("no") }}); err == nil {
+		t.Error("no error")
+	}
+	if again := value(`cotejo_ingest_seconds_count{source="sat_69b"}`); again != count || failed.Get() != ended {
+		t.Errorf("bytes of this program were counted: %s, before %s", again, count)
 	}
 	for _, name := range []string{
-		`cotejo_source_attempts_total{source="sat_69b",outcome="sin_cambio"}`, `cotejo_source_last_success_timestamp{source="sat_69b"}`,
+		`cotejo_source_attempts_total{source="sat_69b",outcome="sin_cambio"}`,
 		`cotejo_ingest_seconds_count{source="sat_69b"}`, `cotejo_download_retries_total{source="sat_69b"}`,
 	} {
 		if v := value(name); v == "" || v == "0" {

@@ -146,7 +146,7 @@ func Open(c Config) (*Scheduler, error) {
 // measure sets the gauge of the last success.
 func (e *entry) measure() {
 	if t := e.record.Success; !t.IsZero() {
-		metrics.GetOrCreateGauge(fmt.Sprintf(`cotejo_job_last_success_timestamp{job=%q}`, e.Name), nil).Set(float64(t.Unix()))
+		metrics.GetOrCreateGauge(fmt.Sprintf(`cotejo_job_last_success_timestamp_seconds{job=%q}`, e.Name), nil).Set(float64(t.Unix()))
 	}
 }
 

@@ -35,6 +35,9 @@ type Attempt struct {
 	// Validators let the next download ask whether the bytes changed.
 	Validators *Validators `json:"validadores,omitempty"`
 	Partials   []Partial   `json:"parciales,omitempty"`
+	// Before is, of OutcomeFailed, the last attempt that brought bytes or learned
+	// that nothing had changed: what it found still holds. nil when none is known.
+	Before *Attempt `json:"anterior,omitempty"`
 }
 
 // Notice is something that an operator should look at.
@@ -73,6 +76,15 @@ const (
 	maxNotices      = 20
 )
 
+// Answered is the newest attempt that did not fail: this one or the one before;
+// nil when none is known.
+func (a *Attempt) Answered() *Attempt {
+	if a.Outcome == OutcomeFailed {
+		return a.Before
+	}
+	return a
+}
+
 func (a *Attempt) check() error {
 	if !validSource(a.Source) {
 		return fmt.Errorf("source %q", a.Source)
@@ -86,6 +98,13 @@ func (a *Attempt) check() error {
 		return fmt.Errorf("resultado %q", a.Outcome)
 	case quarantined != (len(a.Faults) > 0), failed != (a.Error != ""), failed != (a.VersionID == 0), a.VersionID < 0:
 		return fmt.Errorf("un resultado %q con otros datos", a.Outcome)
+	case a.Before != nil && (!failed || a.Before.Source != a.Source || a.Before.Outcome == OutcomeFailed):
+		return errors.New("un intento anterior que no es de este")
+	}
+	if a.Before != nil {
+		if err := a.Before.check(); err != nil {
+			return err
+		}
 	}
 	if v := a.Validators; v != nil && (v.URL == "" || len(v.SHA256) != hex.EncodedLen(sha256.Size)) {
 		return fmt.Errorf("validadores que no dicen de qué son: %+v", *v)

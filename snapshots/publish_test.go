@@ -419,6 +419,11 @@ func TestAttempts(t *testing.T) {
 	f(Attempt{Outcome: OutcomeUnchanged, VersionID: 1}, true)
 	f(Attempt{Outcome: OutcomeQuarantined, VersionID: 2, Faults: faults}, true)
 	f(Attempt{Outcome: OutcomeFailed, Error: "respondió 403"}, true)
+	waiting := Attempt{Source: "lista", At: civil.Timestamp(moment(1)), Outcome: OutcomeQuarantined, VersionID: 2, Faults: faults}
+	failed := Attempt{Source: "lista", At: civil.Timestamp(moment(1)), Outcome: OutcomeFailed, Error: "respondió 403"}
+	f(Attempt{Outcome: OutcomeFailed, Error: "respondió 403", Before: &waiting}, true)
+	f(Attempt{Outcome: OutcomeFailed, Error: "respondió 403", Before: &failed}, false)
+	f(Attempt{Outcome: OutcomeUnchanged, VersionID: 1, Before: &waiting}, false)
 	f(Attempt{Outcome: OutcomeFailed}, false)
 	f(Attempt{Outcome: OutcomeQuarantined, VersionID: 2}, false)
 	f(Attempt{Outcome: OutcomeUnchanged, VersionID: 1, Faults: faults}, false)

@@ -164,10 +164,7 @@ func (a *healthAnswer) jobs(list []Job, now time.Time, alert alertFunc) {
 				continue
 			}
 			source = s.State
-			seen := s.success
-			if j.Success.After(seen) {
-				seen = j.Success
-			}
+			seen := s.seen(list, now)
 			scheduled := !j.Next.IsZero() || j.Status == jobRunning
 			if scheduled && !seen.IsZero() && now.Sub(seen) > maxUnchecked {
 				alert("FUENTE_SIN_REVISAR", "%s: no se ha podido ver qué publica la autoridad desde %s; se intenta todos los días. "+

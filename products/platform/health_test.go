@@ -127,6 +127,36 @@ func TestStateIsThatOfTheLastAttempt(t *testing.T) {
 	f.wants(upToDate, hour(0))
 }
 
+// TestAQuarantineOutlivesAServerThatIsDown: what waits for a person does not stop
+// waiting because a later download failed.
+func TestAQuarantineOutlivesAServerThatIsDown(t *testing.T) {
+	f := newHealthFixture(t)
+	f.attempt(snapshots.Attempt{Outcome: snapshots.OutcomeQuarantined, VersionID: 5, Faults: []snapshots.Fault{{Code: "MENOS_FILAS", Message: "faltan"}}})
+	before, _, err := f.c.LastAttempt("sat_69b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.attempt(snapshots.Attempt{Outcome: snapshots.OutcomeFailed, Error: "respondió 403", Before: &before})
+	s := f.wants(noAnswer, civil.Timestamp(f.now), "FUENTE_EN_CUARENTENA", "FUENTE_NO_RESPONDE")
+	if s.Quarantine == nil || s.Quarantine.VersionID != 5 || s.Failure == nil {
+		t.Errorf("%+v", s)
+	}
+	f.attempt(snapshots.Attempt{Outcome: snapshots.OutcomeUnchanged, VersionID: 1})
+	f.wants(upToDate, civil.Timestamp(f.now))
+}
+
+// TestAClockThatWasAheadHidesNothing: what was written under a date in the future
+// neither silences later failures nor counts as a look at the authority.
+func TestAClockThatWasAheadHidesNothing(t *testing.T) {
+	f := newHealthFixture(t) // its version was downloaded at noon
+	f.now = noon.Add(-48 * time.Hour)
+	f.attempt(snapshots.Attempt{Outcome: snapshots.OutcomeFailed, Error: "respondió 403"})
+	f.jobs = []Job{{Name: "sat_69b", Status: jobFailed, Success: noon, Next: f.now.Add(time.Hour)}}
+	if s := f.wants(noAnswer, civil.Timestamp(f.now), "FUENTE_NO_RESPONDE"); !s.seen(f.jobs, f.now).IsZero() {
+		t.Errorf("seen at %v", s.seen(f.jobs, f.now))
+	}
+}
+
 // TestAgeIsMeasuredByTheDateOfTheVersion: the synthetic list is of 31 August,
 // and 45 days are its rhythm.
 func TestAgeIsMeasuredByTheDateOfTheVersion(t *testing.T) {
@@ -241,7 +271,7 @@ func TestMeasure(t *testing.T) {
 	f := newHealthFixture(t)
 	measured := func() string {
 		var b strings.Builder
-		Measure(Config{Catalogue: f.c, Live: f.live, Now: func() time.Time { return f.now }})
+		Measure(Config{Catalogue: f.c, Live: f.live, Now: func() time.Time { return f.now }, Jobs: func() []Job { return f.jobs }})
 		metrics.WritePrometheus(&b, false)
 		return b.String()
 	}
@@ -261,8 +291,14 @@ func TestMeasure(t *testing.T) {
 		fmt.Sprintf(`cotejo_source_rows{source="sat_69b"} %d`, rows),
 		`cotejo_source_quarantined{source="sat_69b"} 0`,
 		`cotejo_source_age_seconds{source="sat_69b_bis"} NaN`, `cotejo_source_rows{source="sat_69b_bis"} 0`)
+	const success = "cotejo_source_last_success_timestamp_seconds"
+	has(measured(), fmt.Sprintf(`%s{source="sat_69b"} %d`, success, noon.Unix()), success+`{source="sat_69b_bis"} 0`)
 	f.attempt(snapshots.Attempt{Outcome: snapshots.OutcomeQuarantined, VersionID: 5, Faults: []snapshots.Fault{{Code: "HTML", Message: "página"}}})
-	has(measured(), `cotejo_source_quarantined{source="sat_69b"} 1`)
+	has(measured(), `cotejo_source_quarantined{source="sat_69b"} 1`, fmt.Sprintf(`%s{source="sat_69b"} %d`, success, f.now.Unix()))
+	// Of one that failed since, the task knows when it last did its work.
+	f.attempt(snapshots.Attempt{Outcome: snapshots.OutcomeFailed, Error: "respondió 403"})
+	f.jobs = []Job{{Name: "sat_69b", Success: f.now.Add(-time.Minute)}}
+	has(measured(), fmt.Sprintf(`%s{source="sat_69b"} %d`, success, f.now.Add(-time.Minute).Unix()))
 }
 
 func TestHealthNamesDamagedFiles(t *testing.T) {

@@ -51,6 +51,8 @@ type SourceState struct {
 	// success is when it was last seen what the authority publishes, whatever
 	// became of it; zero when it never was.
 	success time.Time
+	// waits says that a version in quarantine waits for a decision.
+	waits bool
 }
 
 // Quarantine is the version that the last attempt brought and that must not
@@ -110,6 +112,28 @@ func DescribeSources(c *snapshots.Catalogue, m *snapshots.EditionManifest, now t
 	return states
 }
 
+// clockSlack is how far ahead of the clock a moment may be written and still be
+// believed.
+const clockSlack = time.Hour
+
+// seen is when it was last seen what the authority publishes, by the source
+// itself or the task that renews it; zero when it never was. What lies in the
+// future was written while the clock was wrong.
+func (s *SourceState) seen(jobs []Job, now time.Time) (latest time.Time) {
+	consider := func(t time.Time) {
+		if t.After(latest) && !t.After(now.Add(clockSlack)) {
+			latest = t
+		}
+	}
+	consider(s.success)
+	for _, j := range jobs {
+		if j.Name == s.Source {
+			consider(j.Success)
+		}
+	}
+	return latest
+}
+
 // describe says what there is to say of one source, and raises its alarms.
 func describe(c *snapshots.Catalogue, schema *snapshots.Schema, serving *served, now time.Time, alert alertFunc) SourceState {
 	id := schema.Source
@@ -141,18 +165,24 @@ func describe(c *snapshots.Catalogue, schema *snapshots.Schema, serving *served,
 		return s
 	}
 	at := moment(last.At)
-	if serving != nil && at.Before(s.success) {
+	if s.success.After(now.Add(clockSlack)) {
+		s.success = time.Time{} // downloaded under a date that was wrong
+	}
+	if at.Before(s.success) {
 		// Whoever published what serves died before it could say so.
 		return s
 	}
 	s.Checked = ptr(last.At)
-	if last.Outcome != snapshots.OutcomeFailed {
-		s.success = at
+	// A quarantine goes on waiting while the server does not answer.
+	answered := last.Answered()
+	if answered != nil && !moment(answered.At).Before(s.success) {
+		s.success = moment(answered.At)
+	} else {
+		answered = nil
 	}
-	switch last.Outcome {
-	case snapshots.OutcomeQuarantined:
-		s.Quarantine = &Quarantine{VersionID: last.VersionID, Faults: last.Faults}
-		d, decided, err := c.DecisionOf(last.VersionID)
+	if answered != nil && answered.Outcome == snapshots.OutcomeQuarantined {
+		s.Quarantine = &Quarantine{VersionID: answered.VersionID, Faults: answered.Faults}
+		d, decided, err := c.DecisionOf(answered.VersionID)
 		if err != nil {
 			alert("ARCHIVO_DANADO", "%s: no se puede leer una decisión%s; restáurela de una copia de respaldo.", id, damagedFile(err))
 		}
@@ -160,13 +190,15 @@ func describe(c *snapshots.Catalogue, schema *snapshots.Schema, serving *served,
 			s.Quarantine.Decision = &DecisionState{d.Decision, d.At}
 		}
 		if !decided || d.Decision != snapshots.DecisionRejected {
-			s.State = quarantined
+			s.State, s.waits = quarantined, true
 			alert("FUENTE_EN_CUARENTENA", "%s: la última descarga no pasó la revisión; sigue respondiendo la versión anterior, si la hay. "+
 				"Revísela con: cotejo sources show %s", id, id)
 		}
-	case snapshots.OutcomeFailed:
+	}
+	if last.Outcome == snapshots.OutcomeFailed {
 		s.State, s.Failure = noAnswer, ptr(last.Error)
-		alert("FUENTE_NO_RESPONDE", "%s: el último intento de renovarla no obtuvo un archivo; sigue respondiendo la versión anterior, si la hay.", id)
+		alert("FUENTE_NO_RESPONDE", "%s: el último intento de renovarla no obtuvo un archivo; sigue respondiendo la versión anterior, si la hay. "+
+			"El porqué está en falla; se intenta de nuevo cada hora si las tareas están encendidas.", id)
 	}
 	s.Notices = append(s.Notices, last.Notices...)
 	if len(s.Notices) > 0 {
@@ -200,7 +232,7 @@ func ptr[T any](v T) *T { return &v }
 var editionID = metrics.NewGauge("cotejo_edition_id", nil)
 
 // gauges are those of one source.
-type gauges struct{ age, quarantined, rows *metrics.Gauge }
+type gauges struct{ age, quarantined, rows, success *metrics.Gauge }
 
 var sourceGauges = func() map[string]gauges {
 	all := map[string]gauges{}
@@ -210,6 +242,7 @@ var sourceGauges = func() map[string]gauges {
 			age:         metrics.NewGauge("cotejo_source_age_seconds"+label, nil),
 			quarantined: metrics.NewGauge("cotejo_source_quarantined"+label, nil),
 			rows:        metrics.NewGauge("cotejo_source_rows"+label, nil),
+			success:     metrics.NewGauge("cotejo_source_last_success_timestamp_seconds"+label, nil),
 		}
 	}
 	return all
@@ -223,6 +256,10 @@ func Measure(c Config) {
 	defer ed.Release()
 	editionID.Set(float64(ed.Manifest().Number))
 	now := c.Now()
+	var jobs []Job
+	if c.Jobs != nil {
+		jobs = c.Jobs()
+	}
 	for _, schema := range known {
 		g, serving := sourceGauges[schema.Source], servedBy(ed, schema.Source)
 		s := describe(c.Catalogue, schema, serving, now, func(string, string, ...any) {})
@@ -232,12 +269,17 @@ func Measure(c Config) {
 			age = now.Sub(time.Date(d.Year, d.Month, d.Day, 0, 0, 0, 0, civil.Zone)).Seconds()
 			rows = float64(serving.version.Rows)
 		}
-		if s.State == quarantined {
+		if s.waits {
 			waiting = 1
 		}
 		g.age.Set(age)
 		g.rows.Set(rows)
 		g.quarantined.Set(waiting)
+		success := 0.0
+		if t := s.seen(jobs, now); !t.IsZero() {
+			success = float64(t.Unix())
+		}
+		g.success.Set(success)
 	}
 }
 
