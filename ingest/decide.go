@@ -125,7 +125,9 @@ func Reject(c *snapshots.Catalogue, versionID int, who, why string, now time.Tim
 // undecided finds a version in quarantine, and what serves in its place.
 func undecided(c *snapshots.Catalogue, versionID int, now time.Time) (*ingestion, *snapshots.Version, error) {
 	v, err := c.Version(versionID)
-	if err != nil {
+	if errors.Is(err, snapshots.ErrNotFound) {
+		return nil, nil, fmt.Errorf("no hay una versión %d; vea cuáles con «cotejo sources show FUENTE»: %w", versionID, err)
+	} else if err != nil {
 		return nil, nil, err
 	}
 	if len(v.Faults) == 0 {

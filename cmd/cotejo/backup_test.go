@@ -399,4 +399,14 @@ func TestAnAnchorElsewhereIsNamed(t *testing.T) {
 	if _, err := os.Stat(anchor); err != nil {
 		t.Error(err)
 	}
+	// A disk that is not mounted must not make a new anchor of it.
+	if err := os.RemoveAll(filepath.Dir(anchor)); err != nil {
+		t.Fatal(err)
+	}
+	if said := failing(t, exitConfig, "serve", "--data", restored, "--addr", "127.0.0.1:0"); !strings.Contains(said, anchor) || !strings.Contains(said, "monte su disco") {
+		t.Errorf("serve = %s", said)
+	}
+	if out := cotejo(t, exitFailed, "doctor", "--data", restored); !strings.Contains(out, "✗ ancla") {
+		t.Errorf("doctor = %s", out)
+	}
 }

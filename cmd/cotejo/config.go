@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/knadh/koanf/parsers/yaml"
@@ -56,11 +58,16 @@ func knownSetting(key string) (setting, bool) {
 	return setting{}, false
 }
 
+// variable is the name of the variable that sets a key.
+func variable(key string) string {
+	return "COTEJO_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
+}
+
 // settingOfVariable is the key that a variable's name, without its prefix and in
 // lower case, sets: the dots of a key are underscores there, as those inside it.
 func settingOfVariable(name string) string {
 	for _, s := range sourceSettings {
-		if strings.ReplaceAll(s.key, ".", "_") == name {
+		if variable(s.key) == "COTEJO_"+strings.ToUpper(name) {
 			return s.key
 		}
 	}
@@ -87,10 +94,14 @@ func (c configuration) get(key string) string { return c.values[key] }
 // default. flags holds only those that were given. environ is os.Environ().
 func loadConfiguration(path string, flags map[string]string, environ []string) (configuration, error) {
 	c := configuration{map[string]string{}, map[string]string{}}
-	overlay := func(origin string, k *koanf.Koanf) error {
+	overlay := func(originOf func(key string) string, k *koanf.Koanf) error {
 		for _, key := range k.Keys() {
+			origin := originOf(key)
 			if _, ok := knownSetting(key); !ok {
 				return fmt.Errorf("%s: no existe el ajuste «%s»%s", origin, key, nearest(key))
+			}
+			if _, many := k.Get(key).([]any); many {
+				return fmt.Errorf("%s: %s es un solo valor, no una lista", origin, key)
 			}
 			c.values[key], c.origins[key] = k.String(key), origin
 		}
@@ -110,7 +121,7 @@ func loadConfiguration(path string, flags map[string]string, environ []string) (
 	case err != nil:
 		return c, fmt.Errorf("no se pudo leer la configuración %s: %w", path, err)
 	default:
-		if err := overlay("archivo "+path, fromFile); err != nil {
+		if err := overlay(func(string) string { return "archivo " + path }, fromFile); err != nil {
 			return c, err
 		}
 	}
@@ -129,7 +140,7 @@ func loadConfiguration(path string, flags map[string]string, environ []string) (
 		},
 	}), nil)
 	if err == nil {
-		err = overlay("variable de entorno COTEJO_*", fromEnv)
+		err = overlay(func(key string) string { return "variable de entorno " + variable(key) }, fromEnv)
 	}
 	if err != nil {
 		return c, err
@@ -143,16 +154,40 @@ func loadConfiguration(path string, flags map[string]string, environ []string) (
 	if err := fromFlags.Load(confmap.Provider(given, "."), nil); err != nil {
 		return c, err
 	}
-	if err := overlay(originFlag, fromFlags); err != nil {
+	if err := overlay(func(string) string { return originFlag }, fromFlags); err != nil {
 		return c, err
 	}
 	return c, c.check()
 }
 
-// check refuses values that would only be found wrong while the service runs.
+// check refuses values that would only be found wrong while the service runs. An
+// empty address would listen everywhere, an empty directory be the current one.
 func (c configuration) check() error {
+	wrong := func(key, want string) error {
+		return fmt.Errorf("%s: %s es %s, no «%s»", c.origins[key], key, want, c.displayed(key))
+	}
+	if c.get("data") == "" {
+		return wrong("data", "una carpeta")
+	}
+	if !isAddress(c.get("addr")) {
+		return wrong("addr", "HOST:PUERTO, como 127.0.0.1:8080")
+	}
+	if v := c.get("metrics_addr"); v != "" && !isAddress(v) {
+		return wrong("metrics_addr", "HOST:PUERTO, como 127.0.0.1:9180, o vacía")
+	}
+	if v := c.get("mirror"); v != "" {
+		if u, err := url.Parse(v); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return wrong("mirror", "una URL http:// o https://, o vacía")
+		}
+	}
 	if v := c.get("jobs"); v != "on" && v != "off" {
-		return fmt.Errorf("%s: jobs es on u off, no «%s»", c.origins["jobs"], v)
+		return wrong("jobs", "on u off")
+	}
+	if _, err := c.minFree(); err != nil {
+		return fmt.Errorf("%s: %w", c.origins["min_free"], err)
+	}
+	if _, err := c.duration("shutdown_wait"); err != nil {
+		return fmt.Errorf("%s: %w", c.origins["shutdown_wait"], err)
 	}
 	for _, id := range ingest.Sources() {
 		if err := c.access(id).Check(id); err != nil {
@@ -160,6 +195,32 @@ func (c configuration) check() error {
 		}
 	}
 	return nil
+}
+
+// isAddress reports whether a service can be asked to listen there: a port, and a
+// host or none.
+func isAddress(s string) bool {
+	_, port, err := net.SplitHostPort(s)
+	if err != nil {
+		return false
+	}
+	_, err = strconv.ParseUint(port, 10, 16)
+	return err == nil
+}
+
+// displayed is a value as it may be printed: an URL, well-formed or not, without
+// its user and password, either of which may be a secret.
+func (c configuration) displayed(key string) string {
+	value := c.get(key)
+	end := strings.LastIndexByte(value, '@')
+	if key != "mirror" && !strings.HasSuffix(key, ".proxy") || end < 0 {
+		return value
+	}
+	scheme, _, ok := strings.Cut(value, "://")
+	if !ok {
+		return "xxxxx" + value[end:]
+	}
+	return scheme + "://xxxxx" + value[end:]
 }
 
 // access is how the server of a source is reached.
@@ -171,8 +232,10 @@ func (c configuration) access(source string) ingest.Access {
 func nearest(key string) string {
 	best, bestDistance := "", 3
 	for _, s := range slices.Concat(settings, sourceSettings) {
-		if d := editDistance(key, s.key); d < bestDistance {
-			best, bestDistance = s.key, d
+		for _, written := range []string{s.key, strings.ReplaceAll(s.key, ".", "_")} { // in a file, in a variable
+			if d := editDistance(key, written); d < bestDistance {
+				best, bestDistance = s.key, d
+			}
 		}
 	}
 	if best == "" {
@@ -219,10 +282,7 @@ func (cmd *configShow) Run(app *app) error {
 	}
 	lines := make([]line, len(shown))
 	for i, s := range shown {
-		lines[i] = line{Key: s.key, Value: app.config.get(s.key), Doc: s.doc}
-		if u, err := url.Parse(lines[i].Value); err == nil && u.User != nil {
-			lines[i].Value = u.Redacted() // of a proxy with a password
-		}
+		lines[i] = line{Key: s.key, Value: app.config.displayed(s.key), Doc: s.doc}
 		if cmd.Origin {
 			lines[i].Origin = app.config.origins[s.key]
 		}

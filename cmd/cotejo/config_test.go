@@ -67,6 +67,17 @@ func TestWrongValuesAreErrors(t *testing.T) {
 		}
 	}
 	f("jobs: true\n", "jobs es on u off, no «true»")
+	f("data:\n", "data es una carpeta, no «»")
+	f("data: [a, b]\n", "data es un solo valor")
+	f("addr:\n", "addr es HOST:PUERTO")
+	f("addr: 127.0.0.1:99999\n", "addr es HOST:PUERTO")
+	f("metrics_addr: nada\n", "metrics_addr es HOST:PUERTO")
+	f("mirror: nada\n", "mirror es una URL")
+	f("mirror: ftp://secreto@espejo.test\n", "«ftp://xxxxx@espejo.test»")
+	f("mirror: http://secreto@%zz\n", "«http://xxxxx@%zz»")
+	f("mirror: secreto@espejo.test\n", "«xxxxx@espejo.test»")
+	f("min_free: mucho\n", "min_free: «mucho»")
+	f("shutdown_wait: 2\n", "shutdown_wait: «2»")
 	f("fuentes:\n  sat_69b:\n    proxy: ftp://usuario:secreto@proxy.test\n", "fuentes.sat_69b.proxy")
 	f("fuentes:\n  sat_69b:\n    ca_file: /no/existe.pem\n", "fuentes.sat_69b.ca_file")
 	f("fuentes:\n  sat_69b:\n    proxi: x\n", "¿Quiso decir «fuentes.sat_69b.proxy»?")
@@ -83,7 +94,9 @@ func TestUnknownSettingsAreErrors(t *testing.T) {
 		}
 	}
 	f("adr: x\n", nil, "¿Quiso decir «addr»?")
-	f("addr: x\n", []string{"COTEJO_DATOS=x"}, "«datos»")
+	f("addr: x\n", []string{"COTEJO_DATOS=x"}, "variable de entorno COTEJO_DATOS: no existe el ajuste «datos»")
+	f("", []string{"COTEJO_FUENTES_SAT69B_PROXY=x"}, "¿Quiso decir «fuentes.sat_69b.proxy»?")
+	f("", []string{"COTEJO_DATA="}, "variable de entorno COTEJO_DATA: data es una carpeta")
 	f("a: [", nil, "no se pudo leer")
 }
 

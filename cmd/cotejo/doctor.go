@@ -60,7 +60,8 @@ func checkWritable(path string) finding {
 	if err != nil {
 		return finding{false, "carpeta", err.Error()}
 	}
-	err = errors.Join(f.Sync(), f.Close(), os.Remove(f.Name()))
+	_, err = f.Write(make([]byte, 4096)) // a full disk still takes an empty file
+	err = errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name()))
 	if err != nil {
 		return finding{false, "carpeta", err.Error()}
 	}
@@ -101,7 +102,10 @@ func checkClock(config configuration, dir string) finding {
 		return finding{false, "reloj", alarm}
 	}
 	t := now()
-	return finding{t.Year() >= 2026, "reloj", t.Format(time.RFC3339)}
+	if t.Year() < 2026 {
+		return finding{false, "reloj", t.Format(time.RFC3339) + ": es anterior a este programa; revise la sincronización (NTP)"}
+	}
+	return finding{true, "reloj", t.Format(time.RFC3339)}
 }
 
 // checkAnchor looks at the anchor alone: beside the accounts, whoever opens them
@@ -109,6 +113,9 @@ func checkClock(config configuration, dir string) finding {
 func checkAnchor(config configuration, dir string) finding {
 	path := anchorPath(config, dir)
 	heads, err := ledger.ReadAnchor(path)
+	if _, missing := os.Stat(filepath.Dir(path)); missing != nil {
+		return finding{false, "ancla", missing.Error() + ": monte su disco o créela, o corrija anchor"}
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return finding{true, "ancla", path + ": todavía no hay; se escribe al abrir las cuentas"}
 	} else if err != nil {

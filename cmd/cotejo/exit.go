@@ -84,6 +84,28 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
+// nextStep says in Spanish what to do about a machine that refused; "" when the
+// error is another one.
+func nextStep(err error) string {
+	var errno syscall.Errno
+	if !errors.As(err, &errno) {
+		return ""
+	}
+	switch errno {
+	case syscall.EACCES, syscall.EPERM:
+		return "revise los permisos y con qué usuario corre el programa"
+	case syscall.EROFS:
+		return "el disco está montado de solo lectura: revise por qué (dmesg) y móntelo para escribir"
+	case syscall.ENOSPC, syscall.EDQUOT:
+		return "libere espacio en el disco y repita"
+	case syscall.EIO:
+		return "revise el disco y lo que dice dmesg"
+	case syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM:
+		return "la máquina no tiene más por ahora: reintente, o suba el límite (ulimit -n, memoria)"
+	}
+	return ""
+}
+
 // errnoExit tells a disk that failed, is full or refuses from a machine that is
 // out of something for a moment.
 func errnoExit(errno syscall.Errno) int {

@@ -176,7 +176,7 @@ func (c *ingestCmd) requests(a *app) ([]ingest.Request, error) {
 			return nil, exitWith(exitUsage, "--file «%s»: se espera FUENTE=RUTA, como sat_69b=Listado_completo_69-B.csv", f)
 		}
 		if _, err := os.Stat(path); err != nil {
-			return nil, &exitError{exitUsage, err}
+			return nil, exitWith(exitUsage, "--file: no se puede leer el archivo: %w", err)
 		}
 		requests = append(requests, ingest.Request{Source: source, File: path, Corte: corte, History: c.History, Now: now()})
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"cotejo/civil"
@@ -166,11 +167,15 @@ func (c *jobsList) Run(a *app) error {
 	return a.print(replies, func() {
 		for _, r := range replies {
 			fmt.Fprintf(a.stdout, "%-14s %-12s última %s  siguiente %s\n", r.Job, r.Status, orDash(r.Last), orDash(r.Next))
-			if r.Detail != "" {
+			failure := ""
+			if len(r.Runs) > 0 {
+				failure = r.Runs[0].Error
+			}
+			if r.Detail != "" && !strings.Contains(failure, r.Detail) {
 				fmt.Fprintf(a.stdout, "  %s\n", r.Detail)
 			}
-			if len(r.Runs) > 0 && r.Runs[0].Error != "" {
-				fmt.Fprintf(a.stdout, "  error: %s\n", r.Runs[0].Error)
+			if failure != "" {
+				fmt.Fprintf(a.stdout, "  error: %s\n", failure)
 			}
 		}
 	})

@@ -122,6 +122,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return code
 	}
 	code = exitCode(err)
+	if step := nextStep(err); step != "" {
+		err = fmt.Errorf("%w; %s", err, step)
+	}
 	if c.JSON {
 		_ = json.NewEncoder(stderr).Encode(map[string]any{
 			"message_type": "exit_error", "code": code, "message": err.Error(),

@@ -452,6 +452,26 @@ func TestExitCodes(t *testing.T) {
 	f(errors.New("otro"), exitFailed)
 }
 
+// TestMachineErrorsNameTheNextStep holds that a refusal of the machine is not only
+// told but says what to do.
+func TestMachineErrorsNameTheNextStep(t *testing.T) {
+	f := func(errno syscall.Errno, want string) {
+		t.Helper()
+		if got := nextStep(&os.PathError{Op: "open", Path: "x", Err: errno}); !strings.Contains(got, want) || (got == "") != (want == "") {
+			t.Errorf("nextStep(%v) = %q, se esperaba %q", errno, got, want)
+		}
+	}
+	f(syscall.EACCES, "permisos")
+	f(syscall.EROFS, "solo lectura")
+	f(syscall.ENOSPC, "libere espacio")
+	f(syscall.EIO, "dmesg")
+	f(syscall.EMFILE, "reintente")
+	f(syscall.ENOENT, "")
+	if said := failing(t, exitNotFound, "sources", "accept", "9", "--who", "Ana", "--why", "x", "--data", loadedData(t, 0)); !strings.Contains(said, "cotejo sources show") {
+		t.Errorf("sources accept = %s", said)
+	}
+}
+
 func TestANewerDataDirectoryIsRefused(t *testing.T) {
 	data := t.TempDir()
 	if err := os.WriteFile(data+"/FORMATO", []byte("2\n"), 0o600); err != nil {

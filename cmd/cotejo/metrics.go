@@ -33,7 +33,7 @@ func serveMetrics(addr string, log *slog.Logger) *metricsServer {
 	}
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
-		log.Error("sin métricas: no se puede escuchar en metrics_addr", "addr", addr, "error", err.Error())
+		log.Error("sin métricas: no se puede escuchar en metrics_addr; el servicio sigue. Cambie metrics_addr, o déjelo vacío", "addr", addr, "error", err.Error())
 		return nil
 	}
 	mux := http.NewServeMux()

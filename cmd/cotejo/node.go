@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"time"
 
 	"cotejo/accounts"
@@ -55,6 +57,9 @@ func openNode(ctx context.Context, config configuration, create access) (_ *node
 	anchor := anchorPath(config, dir.path)
 	if info, err := os.Stat(anchor); err == nil {
 		clock.Seen(info.ModTime())
+	} else if _, err := os.Stat(filepath.Dir(anchor)); errors.Is(err, fs.ErrNotExist) {
+		// Of a disk that is not there it would be a new anchor, and nothing compared.
+		return nil, exitWith(exitConfig, "anchor: no existe la carpeta de %s: monte su disco o créela, o corrija el ajuste", anchor)
 	}
 	if n.ledger, err = ledger.Open(n.store, ledger.Options{Anchor: anchor}); err != nil {
 		return nil, err

@@ -239,6 +239,7 @@ type serveCmd struct {
 
 func (c *serveCmd) Run(a *app) error {
 	log := newLogger(a.stderr)
+	slog.SetDefault(log) // of the store and the ledger
 	n, err := openNode(a.ctx, a.config, mayBeCreated)
 	if err != nil {
 		return err
