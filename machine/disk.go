@@ -44,8 +44,10 @@ type Disk struct {
 	least uint64
 	read  func(path string) (Space, error)
 
-	mu    sync.Mutex
-	fault error // nil: there is room
+	polling sync.Mutex // held while the file systems are asked, which may hang
+
+	mu    sync.Mutex // guards what follows, never while asking
+	fault error      // nil: there is room
 	full  bool
 }
 
@@ -60,30 +62,34 @@ func NewDisk(least uint64, read func(path string) (Space, error), paths ...strin
 // A full disk has room again at a tenth more than the least. One that cannot be
 // asked stays what it was for Full, and is a fault for Free.
 func (d *Disk) Poll() (changed bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	had := d.fault
-	var lowest uint64
+	d.polling.Lock()
+	defer d.polling.Unlock()
+	was, had := d.Full(), d.Free()
+	lowest, asked := uint64(0), true
 	full, fault := false, error(nil)
 	for i, path := range d.paths {
 		s, err := d.read(path)
 		if err != nil {
-			full, fault = d.full, fmt.Errorf("no se puede saber el espacio libre: %w", err)
+			asked, full, fault = false, was, fmt.Errorf("no se puede saber el espacio libre: %w", err)
 			break
 		}
 		if i == 0 || s.Free < lowest {
 			lowest = s.Free
 		}
 		need := leastOf(d.least, s.Total)
-		if d.full {
+		if was {
 			need += need / 10
 		}
 		if s.Free < need && !full {
 			full, fault = true, fmt.Errorf("quedan %s libres en el disco de %s y hacen falta %s", bytesText(s.Free), path, bytesText(need))
 		}
 	}
+	d.mu.Lock()
 	d.full, d.fault = full, fault
-	diskFree.Set(float64(lowest))
+	d.mu.Unlock()
+	if asked {
+		diskFree.Set(float64(lowest))
+	}
 	diskFull.Set(map[bool]float64{true: 1}[full])
 	return (had == nil) != (fault == nil)
 }

@@ -69,3 +69,22 @@ func TestTheFullestDiskDecides(t *testing.T) {
 		t.Errorf("Statfs = %+v, %v", s, err)
 	}
 }
+
+// TestADiskThatHangsBlocksNobody: whoever wants to know gets the last answer.
+func TestADiskThatHangsBlocksNobody(t *testing.T) {
+	asked, answer := make(chan struct{}), make(chan Space)
+	d := NewDisk(1000, func(string) (Space, error) {
+		asked <- struct{}{}
+		return <-answer, nil
+	}, "datos")
+	polled := make(chan bool)
+	go func() { polled <- d.Poll() }()
+	<-asked
+	if d.Full() || d.Free() != nil {
+		t.Errorf("lleno %v, %v antes de que respondiera", d.Full(), d.Free())
+	}
+	answer <- Space{Free: 1}
+	if !<-polled || !d.Full() {
+		t.Error("no se tomó su respuesta")
+	}
+}
