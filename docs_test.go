@@ -89,6 +89,81 @@ func TestReadmeQuotesTheMirror(t *testing.T) {
 	}
 }
 
+// TestFaultsHaveTheirTests holds that every fault which operations.md lists has a
+// test, and that each test named there exists, down to its parts.
+func TestFaultsHaveTheirTests(t *testing.T) {
+	_, section, ok := strings.Cut(pages(t)["docs/operations.md"], "\n## Faults and their tests\n")
+	if !ok {
+		t.Fatal("docs/operations.md has no such section")
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	named := regexp.MustCompile("`([a-z/]+)\\.(Test[A-Za-z0-9]+)(?:/([^`]+))?`")
+	rows := 0
+	for line := range strings.Lines(section) {
+		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| fault ") {
+			continue
+		}
+		rows++
+		tests := named.FindAllStringSubmatch(line, -1)
+		if len(tests) == 0 {
+			t.Errorf("no test: %s", line)
+		}
+		for _, m := range tests {
+			var code strings.Builder
+			files, err := filepath.Glob(m[1] + "/*_test.go")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, file := range files {
+				text, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				code.Write(text)
+			}
+			if !strings.Contains(code.String(), "\nfunc "+m[2]+"(t *testing.T)") {
+				t.Errorf("%s has no %s", m[1], m[2])
+			}
+			// go test writes a blank of a name as an underscore.
+			if part := strings.ReplaceAll(m[3], "_", " "); part != "" && !strings.Contains(code.String(), `"`+part+`"`) {
+				t.Errorf("%s of %s has no part %q", m[2], m[1], part)
+			}
+		}
+	}
+	if rows < 20 {
+		t.Errorf("only %d faults are listed", rows)
+	}
+}
+
+// TestAlertsAreExplained holds that operations.md says what to do about every kind
+// of alert that health can raise.
+func TestAlertsAreExplained(t *testing.T) {
+	page := pages(t)["docs/operations.md"]
+	kind := regexp.MustCompile(`(?:alert\(|Kind: )"([A-Z_]+)"`)
+	found := 0
+	for _, pattern := range []string{"products/platform/*.go", "cmd/cotejo/*.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range kind.FindAllStringSubmatch(string(text), -1) {
+				found++
+				if !regexp.MustCompile("(?m)^\\|.*`" + m[1] + "`").MatchString(page) {
+					t.Errorf("%s raises %s, which docs/operations.md does not explain", file, m[1])
+				}
+			}
+		}
+	}
+	if found < 10 {
+		t.Errorf("only %d alerts were found", found)
+	}
+}
+
 // TestMakefileTargetsExist holds that every make target that a page names is in
 // the Makefile.
 func TestMakefileTargetsExist(t *testing.T) {

@@ -120,7 +120,7 @@ func (h *health) compose() (*healthAnswer, error) {
 	case fault != nil:
 		alert("EDICION_DANADA", "Ninguna edición se puede abrir%s: las verificaciones responden SOURCE_UNAVAILABLE y no se cobran. Revise con: cotejo doctor", damagedFile(fault))
 	default:
-		alert("SIN_EDICION", "Todavía no hay ninguna fuente cargada: las verificaciones responden SOURCE_UNAVAILABLE y no se cobran.")
+		alert("SIN_EDICION", "Todavía no hay ninguna fuente cargada: las verificaciones responden SOURCE_UNAVAILABLE y no se cobran. Cárguela con: cotejo ingest")
 	}
 	if h.Notices != nil {
 		for _, n := range h.Notices() {
