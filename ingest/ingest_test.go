@@ -401,11 +401,12 @@ func TestFailureIsRecorded(t *testing.T) {
 // TestFailuresForgetNothing: what the last answer of the authority brought, a
 // quarantine above all, stands through any number of failures.
 func TestFailuresForgetNothing(t *testing.T) {
+	hurried(t)
 	f := newFixture(t)
 	f.bytes(list(t), Activated)
 	f.bytes("<html>", Quarantined)
 	for range 2 {
-		if _, err := f.ingest(Request{File: "/no/existe.csv"}); err == nil {
+		if _, err := f.ingest(Request{Mirror: "http://127.0.0.1:1"}); err == nil {
 			t.Fatal("no error")
 		}
 	}
