@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"cotejo/ledger"
 	"cotejo/store"
@@ -17,6 +18,7 @@ import (
 type Target struct {
 	Rooms    Rooms
 	Key      []byte
+	Now      time.Time // no answer that the backup lacks was given later
 	Progress func(done, total int, bytes int64)
 	// Finish completes the directory before it gets its name: what a backup does
 	// not hold, and checks of its caller's own.
@@ -27,6 +29,9 @@ type Target struct {
 // compares the manifest with its signature, every file with the manifest, and the
 // accounts with their own rules and with where their chains ended; on any
 // difference, *TamperedError or ledger.ErrIntegrity, there is no directory to.
+//
+// The directory knows that it is a restored one (ledger.Restored), and its anchor
+// holds where its chains end since.
 func Restore(ctx context.Context, from, to string, t Target) (m Manifest, report ledger.Report, err error) {
 	to = filepath.Clean(to)
 	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
@@ -60,6 +65,9 @@ func Restore(ctx context.Context, from, to string, t Target) (m Manifest, report
 		t.Progress(i+1, len(m.Files), bytes)
 	}
 	if report, err = m.checkAccounts(ctx, filepath.Join(work, t.Rooms.Accounts)); err != nil {
+		return m, report, err
+	}
+	if err := markRestored(ctx, filepath.Join(work, t.Rooms.Accounts), filepath.Join(work, t.Rooms.Anchor), t.Now); err != nil {
 		return m, report, err
 	}
 	if t.Finish != nil {
@@ -163,4 +171,23 @@ func (m *Manifest) checkAccounts(ctx context.Context, dir string) (report ledger
 		err = &TamperedError{"las cuentas terminan en otros lotes: " + strings.Join(ends, ", ")}
 	}
 	return report, err
+}
+
+// markRestored keeps the accounts from giving an id again that was given after the
+// backup, and anchors them as they are then.
+func markRestored(ctx context.Context, accounts, anchor string, now time.Time) (err error) {
+	s, err := store.OpenPebble(accounts, store.PebbleOptions{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	l, err := ledger.Open(s, ledger.Options{})
+	if err != nil {
+		return err
+	}
+	_, err = l.Do(ctx, ledger.Global, ledger.Restored{Now: now})
+	if err = errors.Join(err, l.Close()); err != nil {
+		return err
+	}
+	return ledger.WriteAnchor(anchor, l.Heads())
 }

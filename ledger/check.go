@@ -102,11 +102,18 @@ func Check(ctx context.Context, s store.Store) (rep Report, err error) {
 	c.leases = map[string]lease{}
 	err = global.Scan(spaceLease, nil, func(prefix, value []byte) error {
 		var v lease
-		err := v.decode(value)
+		if v.decode(value) != nil {
+			c.fault("los identificadores apartados para %s son ilegibles", prefix)
+		}
 		c.leases[string(prefix)] = v
-		return err
+		return nil
 	})
 	if err != nil {
+		return rep, err
+	}
+	if _, err := readLease(global, spaceRestored, ""); errors.Is(err, errValue) {
+		c.fault("es ilegible desde dónde se dan identificadores después de restaurar")
+	} else if err != nil {
 		return rep, err
 	}
 	for _, v := range views[:store.Groups] {

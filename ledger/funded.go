@@ -44,7 +44,8 @@ func (l *Ledger) readWallet(account AccountID) (w wallet, err error) {
 	} else if err != nil {
 		return wallet{}, err
 	}
-	return w, w.decode(v)
+	err = w.decode(v)
+	return w, err
 }
 
 // funds is what the open lots of an account add up to, until the first of them

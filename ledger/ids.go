@@ -169,8 +169,8 @@ func (c putIDKey) Apply(tx *Tx) (Result, error) {
 	return nil, nil
 }
 
-// leaseLength is how many ids of a prefix and day are taken at once: durably
-// before the first is given, so that none is given twice after a crash.
+// leaseLength is how many ids of a prefix and day are taken at once, at most:
+// durably before the first is given, so that none is given twice after a crash.
 const leaseLength = 65_536
 
 // idsADay is how many codes a prefix has in a day.
@@ -185,7 +185,12 @@ type issuers struct {
 // issuer holds what is left of the last lease. mu is held while a new one is
 // taken: whoever comes meanwhile needs it too.
 type issuer struct {
-	mu        sync.Mutex
+	mu sync.Mutex
+	block
+}
+
+// block is counters of one day that one process may give.
+type block struct {
 	day       uint32
 	next, end uint64
 }
@@ -204,9 +209,9 @@ func (i *issuers) of(prefix string) *issuer {
 	return iss
 }
 
-// NextID returns an id that no other call on this data ever returned, for the
-// later of now's civil day and the last day used. ErrExhausted after 2^32 ids
-// of a prefix in a day.
+// NextID returns an id that no other call on this data, or on what it was restored
+// from (see Restored), ever returned, for the later of now's civil day and the
+// last day used. ErrExhausted after 2^32 ids of a prefix in a day.
 func (l *Ledger) NextID(ctx context.Context, prefix string, now time.Time) (VerificationID, error) {
 	if !validPrefix(prefix) {
 		return VerificationID{}, fmt.Errorf("ledger: el prefijo %q no son tres letras mayúsculas", prefix)
@@ -223,8 +228,7 @@ func (l *Ledger) NextID(ctx context.Context, prefix string, now time.Time) (Veri
 			iss.mu.Unlock()
 			return VerificationID{}, err
 		}
-		taken := res.(lease)
-		iss.day, iss.next, iss.end = taken.day, taken.next-leaseLength, taken.next
+		iss.block = res.(block)
 	}
 	id := VerificationID{Prefix: prefix, Day: iss.day, Counter: uint32(iss.next)}
 	iss.next++
@@ -240,6 +244,9 @@ type lease struct {
 	next uint64
 }
 
+// before reports that w takes counters that v has not.
+func (v lease) before(w lease) bool { return v.day < w.day || v.day == w.day && v.next < w.next }
+
 func (v *lease) append(dst []byte) []byte {
 	dst = append(dst, schema)
 	dst = binary.BigEndian.AppendUint32(dst, v.day)
@@ -252,29 +259,46 @@ func (v *lease) decode(value []byte) error {
 	return d.done()
 }
 
-// leaseIDs takes a block of ids of the later of day and the last day leased. Its
-// result is the lease, whose last leaseLength counters are the caller's.
+// leaseIDs takes ids of the later of day and the last day leased, up to the next
+// multiple of leaseLength. Its result is the block.
 type leaseIDs struct {
 	prefix string
 	day    uint32
 }
 
 func (c leaseIDs) Apply(tx *Tx) (Result, error) {
-	var v lease
-	stored, err := tx.Get(spaceLease, []byte(c.prefix))
-	if err == nil {
-		err = v.decode(stored)
-	}
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+	v, err := readLease(tx, spaceLease, c.prefix)
+	if err != nil {
 		return nil, err
 	}
-	if c.day > v.day {
-		v = lease{day: c.day}
+	restored, err := readLease(tx, spaceRestored, "")
+	if err != nil {
+		return nil, err
 	}
-	if v.next+leaseLength > idsADay {
+	for _, w := range []lease{{day: c.day}, restored} {
+		if v.before(w) {
+			v = w
+		}
+	}
+	b := block{v.day, v.next, (v.next/leaseLength + 1) * leaseLength}
+	if b.end > idsADay {
 		return nil, ErrExhausted
 	}
-	v.next += leaseLength
+	v.next = b.end
 	tx.put(spaceLease, []byte(c.prefix), v.append(nil))
-	return v, nil
+	return b, nil
+}
+
+// readLease returns the zero lease, which is before any other, when there is none.
+func readLease(from interface {
+	Get(space Space, key []byte) ([]byte, error)
+}, space Space, key string) (v lease, err error) {
+	stored, err := from.Get(space, []byte(key))
+	if errors.Is(err, store.ErrNotFound) {
+		return v, nil
+	} else if err != nil {
+		return v, err
+	}
+	err = v.decode(stored)
+	return v, err
 }

@@ -30,6 +30,8 @@ const (
 	// Global only.
 	spaceIDKey Space = 0x20 // "" → key of the id permutation
 	spaceLease Space = 0x21 // prefix 3 → last day and counter leased
+	// "" → day and counter below which no prefix leases; absent: never restored
+	spaceRestored Space = 0x22
 
 	ownSpacesEnd Space = 0x40
 )

@@ -121,7 +121,7 @@ func (c *restoreCmd) Run(a *app) error {
 	}
 	r := restoreReply{Data: filepath.Clean(a.config.get("data"))}
 	m, report, err := backup.Restore(a.ctx, c.Dir, r.Data, backup.Target{
-		Rooms: rooms, Key: backup.Key(secret),
+		Rooms: rooms, Key: backup.Key(secret), Now: now(),
 		Progress: counted(func(line string) { fmt.Fprintln(a.stderr, line) }),
 		Finish: func(dir string) error {
 			if err := checkFormat(filepath.Join(dir, fileFormat)); err != nil {

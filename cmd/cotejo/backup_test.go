@@ -16,6 +16,7 @@ import (
 
 	"cotejo/backup"
 	"cotejo/ledger"
+	"cotejo/store"
 )
 
 // shop is a data directory with one funded organization and its live key.
@@ -363,9 +364,44 @@ func TestAnInterruptedBackupLeavesNothing(t *testing.T) {
 		}
 		ctx, cancel = context.WithCancel(t.Context())
 		defer cancel()
-		_, _, err = backup.Restore(ctx, good, to+"/d", backup.Target{Rooms: rooms, Key: backup.Key(secret), Progress: stopAt})
+		_, _, err = backup.Restore(ctx, good, to+"/d", backup.Target{Rooms: rooms, Key: backup.Key(secret), Now: time.Now(), Progress: stopAt})
 		if left, _ := os.ReadDir(to); exitCode(err) != exitInterrupted || len(left) > 0 {
 			t.Errorf("restauración cortada en %d: %v, quedó %v", at, err, left)
+		}
+	}
+}
+
+// TestRestoredAgainAndAgain loses a directory three times on one day and each time
+// restores the one backup: no client ever gets an id that another answer had.
+func TestRestoredAgainAndAgain(t *testing.T) {
+	data, _, key := shop(t)
+	pepper := t.TempDir() + "/secreto"
+	if err := os.WriteFile(pepper, must(os.ReadFile(data+"/pepper"))(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	to := t.TempDir() + "/respaldo"
+	given := map[string]bool{}
+	for life := range 4 {
+		s := serveChild(t, data)
+		if life == 0 {
+			cotejo(t, 0, "backup", to, "--data", data)
+		}
+		for range 20 {
+			body, _ := s.mustGet(t, 200, "/v1/empresa/EFO010101AA1", key)
+			id := at(body, "verification_id").(string)
+			if given[id] {
+				t.Fatalf("vida %d: %s se dio dos veces", life, id)
+			}
+			given[id] = true
+		}
+		s.stop(t)
+		data = t.TempDir() + "/nueva"
+		cotejo(t, 0, "restore", to, "--data", data, "--pepper-file", pepper)
+		// It is anchored as it is, not as it was in the backup.
+		heads, err := ledger.ReadAnchor(data + "/ancla.json")
+		old, errOld := ledger.ReadAnchor(to + "/ancla.json")
+		if err != nil || errOld != nil || heads[store.Global].Seq <= old[store.Global].Seq {
+			t.Errorf("ancla del restaurado: %v, %v; del respaldo: %v, %v", heads, err, old, errOld)
 		}
 	}
 }
