@@ -3,7 +3,7 @@ package store_test
 import (
 	"errors"
 	"fmt"
-	"io/fs"
+	iofs "io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -120,11 +120,49 @@ func TestCheckpoint(t *testing.T) {
 	if got := whole(t, p, 3); got != done.Load() {
 		t.Errorf("the store holds %d batches after %d", got, done.Load())
 	}
-	if err := p.Checkpoint(filepath.Join(dir, "copia0")); !errors.Is(err, fs.ErrExist) {
+	if err := p.Checkpoint(filepath.Join(dir, "copia0")); !errors.Is(err, iofs.ErrExist) {
 		t.Errorf("over a folder that is there: %v", err)
 	}
-	if err := p.Checkpoint(filepath.Join(dir, "falta", "copia")); !errors.Is(err, fs.ErrNotExist) {
+	if err := p.Checkpoint(filepath.Join(dir, "falta", "copia")); !errors.Is(err, iofs.ErrNotExist) {
 		t.Errorf("into a folder that is not there: %v", err)
+	}
+}
+
+// TestCheckpointOnAFailingDisk fails each operation on the disk of the copy in
+// turn: that is no failure of the store, which goes on.
+func TestCheckpointOnAFailingDisk(t *testing.T) {
+	failures := 0
+	for n := int32(1); ; n++ {
+		var seen atomic.Int32
+		fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if strings.HasPrefix(op.Path, "copia") && op.Kind.ReadOrWrite() == errorfs.OpIsWrite && seen.Add(1) == n {
+				return syscall.ENOSPC
+			}
+			return nil
+		}))
+		p := openPebble(t, "datos", store.PebbleOptions{FS: fs, MemTableBytes: 16 << 10, Fatal: func(err error) { t.Errorf("operation %d: %v", n, err) }})
+		fill(t, p, 6, 40)
+		err := p.Checkpoint("copia")
+		if err != nil {
+			failures++
+			if _, left := fs.Stat("copia"); !errors.Is(err, syscall.ENOSPC) || !errors.Is(left, iofs.ErrNotExist) {
+				t.Errorf("operation %d: Checkpoint = %v; the folder: %v", n, err, left)
+			}
+		}
+		fill(t, p, 6, 1)
+		if n := whole(t, p, 6); n != 41 {
+			t.Errorf("%d batches; want 41", n)
+		}
+		if err := p.Close(); err != nil {
+			t.Errorf("operation %d: Close = %v", n, err)
+		}
+		if seen.Load() < n || t.Failed() {
+			break
+		}
+	}
+	t.Logf("%d failures", failures)
+	if failures < 10 {
+		t.Error("the test proves nothing")
 	}
 }
 
@@ -157,7 +195,7 @@ func TestReadOnlyChangesNothing(t *testing.T) {
 	if after := files(t, crashed); after != before {
 		t.Errorf("before:\n%s\nafter:\n%s", before, after)
 	}
-	if _, err := store.OpenPebble("otra", store.PebbleOptions{FS: crashed, ReadOnly: true}); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := store.OpenPebble("otra", store.PebbleOptions{FS: crashed, ReadOnly: true}); !errors.Is(err, iofs.ErrNotExist) {
 		t.Errorf("a folder that is not there: %v", err)
 	}
 }

@@ -117,7 +117,7 @@ func OpenPebble(dir string, o PebbleOptions) (*Pebble, error) {
 	if fs == nil {
 		fs = vfs.Default
 	}
-	fs = guardedFS{FS: fs, fatal: p.die, logFatal: p.logFailed}
+	fs = guardedFS{FS: fs, dir: fs.PathJoin(dir), fatal: p.die, logFatal: p.logFailed}
 	p.fs = fs
 	if o.ReadOnly {
 		if _, err := fs.Stat(dir); err != nil {
@@ -411,8 +411,9 @@ func errGroup(g Group) error { return fmt.Errorf("store: el grupo %d no existe",
 // any other store and stays as it is while this one goes on: hard links where the
 // disk allows, so that it costs little time and, at first, little room. It may
 // run while groups commit; every commit that returned before is in it. dir must
-// not exist and its parent must.
-func (p *Pebble) Checkpoint(dir string) error {
+// not exist and its parent must. A disk that fails under dir is an error and
+// leaves no folder; this store goes on.
+func (p *Pebble) Checkpoint(dir string) (err error) {
 	if err := p.enterWrite(); err != nil {
 		return err
 	}
@@ -420,6 +421,15 @@ func (p *Pebble) Checkpoint(dir string) error {
 	if _, err := p.fs.Stat(p.fs.PathDir(dir)); err != nil {
 		return fmt.Errorf("store: no se puede copiar a %s: %w", dir, err)
 	}
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case error: // a folder of the copy that cannot be synced: the engine locks nothing then
+			err = errors.Join(fmt.Errorf("store: no se pudo copiar a %s: %w", dir, r), p.fs.RemoveAll(dir))
+		default:
+			panic(r)
+		}
+	}()
 	if err := p.db.Checkpoint(dir, pebble.WithFlushedWAL()); err != nil {
 		return fmt.Errorf("store: no se pudo copiar a %s: %w", dir, err)
 	}

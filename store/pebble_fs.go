@@ -23,8 +23,12 @@ import (
 // A log that cannot be ended or begun makes it panic while it holds no lock that
 // it then releases, which nothing recovers and which ends the process with the
 // code of a crash; here any failed change of a log is that same fatal error.
+//
+// The last two are of the store's own folder: what fails in that of a copy fails
+// the copy.
 type guardedFS struct {
 	vfs.FS
+	dir      string // the store's folder, clean
 	fatal    func(error)
 	logFatal func(error)
 }
@@ -45,7 +49,7 @@ func (fs guardedFS) ReuseForWrite(from, to string, category vfs.DiskWriteCategor
 }
 
 func (fs guardedFS) guard(name string, f vfs.File, err error) (vfs.File, error) {
-	if !strings.HasSuffix(name, ".log") {
+	if !strings.HasSuffix(name, ".log") || fs.PathDir(name) != fs.dir {
 		return f, err
 	}
 	l := logFile{f, name, fs.logFatal}
@@ -69,8 +73,8 @@ func (fs guardedFS) syncDir(dir string) error {
 
 func (fs guardedFS) OpenDir(name string) (vfs.File, error) {
 	d, err := fs.FS.OpenDir(name)
-	if err != nil {
-		return nil, err
+	if err != nil || fs.PathJoin(name) != fs.dir {
+		return d, err
 	}
 	return dirFile{d, name, fs.fatal}, nil
 }
