@@ -55,12 +55,15 @@ func TestKilledServerLosesNothing(t *testing.T) {
 	const funds = 90_000_000 // pesos
 	cotejo(t, 0, "wallet", "credit", "--org", org, "--mxn", strconv.Itoa(funds), "--reason", "prueba", "--data", data)
 
-	// How long it takes to listen: every other kill comes before that, and the
-	// others after the first answer.
-	started := time.Now()
-	s := serveChild(t, data)
-	startup := time.Since(started)
-	s.stop(t)
+	// How long it takes to listen, at the least: every other kill comes before that,
+	// and the others after the first answer.
+	startup := time.Hour
+	for range 3 {
+		started := time.Now()
+		s := serveChild(t, data)
+		startup = min(startup, time.Since(started))
+		s.stop(t)
+	}
 
 	seen := map[string]string{}
 	starting, serving := 0, 0
