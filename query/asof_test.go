@@ -275,8 +275,8 @@ func TestAge(t *testing.T) {
 		}
 	}
 	check("2026-08-30", -1, false, false)
-	check("2026-10-15", 45, false, false)
-	check("2026-10-16", 46, true, false)
+	check("2026-10-30", 60, false, false)
+	check("2026-10-31", 61, true, false)
 	check("2027-10-05", 400, true, false)
 	check("2027-10-06", 401, true, true)
 }

@@ -158,7 +158,7 @@ func TestAClockThatWasAheadHidesNothing(t *testing.T) {
 }
 
 // TestAgeIsMeasuredByTheDateOfTheVersion: the synthetic list is of 31 August,
-// and 45 days are its rhythm.
+// and 60 days are its rhythm.
 func TestAgeIsMeasuredByTheDateOfTheVersion(t *testing.T) {
 	f := newHealthFixture(t)
 	check := func() { f.attempt(snapshots.Attempt{Outcome: snapshots.OutcomeUnchanged, VersionID: 1}) }
@@ -166,12 +166,12 @@ func TestAgeIsMeasuredByTheDateOfTheVersion(t *testing.T) {
 		f.now = time.Date(2026, 10, n, 10, 0, 0, 0, civil.Zone)
 		check()
 	}
-	day(15)
-	if s := f.wants(upToDate, civil.Timestamp(f.now)); *s.Age != 45 || s.MaxAge != 45 {
+	day(30)
+	if s := f.wants(upToDate, civil.Timestamp(f.now)); *s.Age != 60 || s.MaxAge != 60 {
 		t.Errorf("%+v", s)
 	}
-	day(16)
-	if s := f.wants(overdue, civil.Timestamp(f.now), "FUENTE_ATRASADA del 2026-08-31, de hace 46 días"); *s.Age != 46 {
+	day(31)
+	if s := f.wants(overdue, civil.Timestamp(f.now), "FUENTE_ATRASADA del 2026-08-31, de hace 61 días"); *s.Age != 61 {
 		t.Errorf("%+v", s)
 	}
 	// Who does not answer is named first; the age is an alarm all the same.
