@@ -17,7 +17,7 @@ func TestExamples(t *testing.T) {
 	for _, op := range f.table {
 		for _, e := range op.Examples {
 			ran++
-			a := f.send(op.Method, e.Target, f.keyHeader("test")...)
+			a := f.sendBody(op.Method, e.Target, e.Request, f.keyHeader("test")...)
 			if a.status != 200 {
 				t.Fatalf("%s: %d %s", e.Name, a.status, a.body)
 			}

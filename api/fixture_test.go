@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"math/rand/v2"
@@ -257,6 +258,17 @@ func (f *fixture) send(method, target string, headers ...string) answer {
 		b.WriteString(h + "\r\n")
 	}
 	return f.raw(method, target, b.String()+"\r\n")
+}
+
+// sendBody writes a request with a JSON body, none if it is nil.
+func (f *fixture) sendBody(method, target string, body []byte, headers ...string) answer {
+	f.t.Helper()
+	if body == nil {
+		return f.send(method, target, headers...)
+	}
+	lines := append(headers, "Content-Type: application/json", fmt.Sprintf("Content-Length: %d", len(body)))
+	request := method + " " + target + " HTTP/1.1\r\nHost: cotejo.test\r\n" + strings.Join(lines, "\r\n") + "\r\n\r\n" + string(body)
+	return f.raw(method, target, request)
 }
 
 // raw writes bytes as they are and reads one answer, which must be one that the

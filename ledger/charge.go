@@ -171,7 +171,7 @@ func (p *preparedCharge) Apply(tx *Tx) (Result, error) {
 			return nil, err
 		}
 		if earlier != nil {
-			return Charged{Earlier: earlier}, nil
+			return Charged{Earlier: &earlier.id}, nil
 		}
 	}
 	var room [recordKeyLen]byte
@@ -202,14 +202,8 @@ func (p *preparedCharge) Apply(tx *Tx) (Result, error) {
 		}
 	}
 	if p.Price > 0 {
-		tx.expireLots(w, p.Now)
-		w.last++
-		m := &tx.movement
-		*m = Movement{
-			Number: w.last, Moment: p.Now, Kind: KindCharge, Centavos: -p.Price,
-			Lots: w.take(m.Lots[:0], p.Price), Balance: w.sum(),
-			Org: r.Org, Service: r.Service, Record: r.ID,
-		}
+		m := tx.debit(w, p.Now, p.Price)
+		m.Kind, m.Org, m.Service, m.Record = KindCharge, r.Org, r.Service, r.ID
 		tx.putMovement(m)
 		tx.putWallet(w)
 		charged.Movement, charged.Balance = m.Number, m.Balance
@@ -218,7 +212,7 @@ func (p *preparedCharge) Apply(tx *Tx) (Result, error) {
 	tx.value = r.append(tx.value[:0], base, code)
 	tx.put(spaceRecord, key, tx.value)
 	if p.Once != nil {
-		m := mark{p.Once.Content, p.Now, r.ID}
+		m := mark{content: p.Once.Content, moment: p.Now, id: r.ID}
 		tx.value = m.append(tx.value[:0])
 		tx.put(spaceOnce, onceKey, tx.value)
 	}

@@ -52,7 +52,7 @@ const maxViolations = 100
 //     took from the oldest expiry on and never from an expired lot, an expiry
 //     took all that was left, and not before its date;
 //   - each charge has the one record that names it, and each charged record the
-//     one movement;
+//     one movement; a use has a movement and no record;
 //   - each record decodes, its acta holds the SHA-256 of its registro and the id
 //     of its key, and its id was leased before;
 //   - what is remembered of a Once names a record of that organization and mode.
@@ -221,6 +221,8 @@ func (c *checker) movement(m *Movement) error {
 		} else if r.Movement != m.Number || r.Centavos != -m.Centavos || r.Service != m.Service {
 			c.fault("movimiento %d: su registro %v dice movimiento %d, %d centavos de %s", m.Number, m.Record, r.Movement, r.Centavos, r.Service)
 		}
+	case KindUse:
+		c.spend(m, parts, false)
 	case KindExpiry:
 		c.spend(m, parts, true)
 	default:

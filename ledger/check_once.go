@@ -16,6 +16,9 @@ func (c *checker) once() error {
 			c.fault("la marca de idempotencia %x es ilegible", key)
 			return nil
 		}
+		if m.answer != nil {
+			return nil // of a use, which has no record
+		}
 		org, sandbox := OrgID(binary.BigEndian.Uint64(key)), key[8] != 0
 		_, err := c.at.Get(spaceRecord, appendRecordKey(nil, org, sandbox, m.id))
 		if errors.Is(err, store.ErrNotFound) {

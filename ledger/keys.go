@@ -22,7 +22,8 @@ const (
 	spaceRecord     Space = 0x12 // org 8, sandbox 1, prefix 3, day 4, counter 4 → record
 	spaceDictionary Space = 0x13 // hash 8 of (operation, edition) → text that records copy from
 
-	spaceOnce Space = 0x14 // org 8, sandbox 1, hash 32 of the client's key → what was done under it
+	spaceOnce  Space = 0x14 // org 8, sandbox 1, hash 32 of the client's key → what was done under it
+	spaceUsage Space = 0x15 // org 8, day 4, service → uses that cost nothing
 
 	// Of account 0 in shard 0 of every group; no account has it.
 	spaceChain Space = 0x01 // seq 8 → link

@@ -142,6 +142,7 @@ type Ledger struct {
 	bases    dictionaries
 	balances balances
 	anchor   anchored
+	usage    usage
 }
 
 // request is a command on its way through the queue. Its fields belong to the
@@ -203,6 +204,8 @@ func Open(s store.Store, o Options) (*Ledger, error) {
 		return nil, err
 	}
 	go seq.run()
+	l.usage.stop, l.usage.done = make(chan struct{}), make(chan struct{})
+	go l.usage.keep(l)
 	if o.Anchor != "" {
 		l.anchor.done = make(chan struct{})
 		go l.anchor.keep()
@@ -226,6 +229,7 @@ func Open(s store.Store, o Options) (*Ledger, error) {
 // Close refuses new commands, finishes the accepted ones, writes the anchor and
 // stops. It does not close the store.
 func (l *Ledger) Close() error {
+	l.usage.finish()
 	l.closing.Lock()
 	if !l.closed {
 		l.closed = true

@@ -85,6 +85,20 @@ func (b *book) credit(now time.Time, org ledger.OrgID, centavos int64) ledger.Ch
 	return ledger.Charged{Movement: m.Number, Centavos: centavos, Balance: m.Balance}
 }
 
+// spend takes the movement's centavos, which are there.
+func (b *book) spend(m ledger.Movement) (number uint64) {
+	b.expire(m.Moment)
+	for rest := -m.Centavos; rest > 0; {
+		part := min(rest, b.lots[0].Centavos)
+		m.Lots = append(m.Lots, ledger.Split{Lot: b.lots[0].Number, Centavos: part})
+		rest -= part
+		if b.lots[0].Centavos -= part; b.lots[0].Centavos == 0 {
+			b.lots = b.lots[1:]
+		}
+	}
+	return b.move(m).Number
+}
+
 func (b *book) charge(now time.Time, r ledger.Record, price int64) (ledger.Charged, bool) {
 	left := b.spendable(now)
 	if left < price {
@@ -92,17 +106,7 @@ func (b *book) charge(now time.Time, r ledger.Record, price int64) (ledger.Charg
 	}
 	out := ledger.Charged{Centavos: price, Balance: left - price}
 	if price > 0 {
-		b.expire(now)
-		m := ledger.Movement{Moment: now, Kind: ledger.KindCharge, Centavos: -price, Org: r.Org, Service: r.Service, Record: r.ID}
-		for rest := price; rest > 0; {
-			part := min(rest, b.lots[0].Centavos)
-			m.Lots = append(m.Lots, ledger.Split{Lot: b.lots[0].Number, Centavos: part})
-			rest -= part
-			if b.lots[0].Centavos -= part; b.lots[0].Centavos == 0 {
-				b.lots = b.lots[1:]
-			}
-		}
-		out.Movement = b.move(m).Number
+		out.Movement = b.spend(ledger.Movement{Moment: now, Kind: ledger.KindCharge, Centavos: -price, Org: r.Org, Service: r.Service, Record: r.ID})
 	}
 	r.Centavos, r.Movement = price, out.Movement
 	b.records = append(b.records, r)
@@ -218,11 +222,58 @@ func (m *machine) Charge(t *rapid.T) {
 		if b.marks == nil {
 			b.marks = map[owner]mark{}
 		}
-		b.marks[own] = mark{content, m.now, r.ID}
+		b.marks[own] = mark{content: content, moment: m.now, id: r.ID}
 	}
 	c.Once = nil
 	if _, err := m.l.Do(ctx, a, c); !errors.Is(err, ledger.ErrDuplicate) {
 		t.Fatalf("the same record again: %v; want ErrDuplicate", err)
+	}
+}
+
+// Use pays without a record. Its keys are not those of charges.
+func (m *machine) Use(t *rapid.T) {
+	a, b := m.account(t)
+	u := ledger.Use{
+		Now: m.now, Org: ledger.OrgID(rapid.IntRange(1, 2).Draw(t, "org")), Service: "NOMINA",
+		Price: rapid.Int64Range(1, 2500).Draw(t, "price"), Input: [32]byte{byte(rapid.IntRange(0, 9).Draw(t, "input"))}, Basis: "tabla",
+	}
+	own := owner{u.Org, false, byte(rapid.IntRange(0, 1).Draw(t, "key") * 9)}
+	content := byte(rapid.IntRange(1, 4).Draw(t, "content") / 4)
+	if own.key > 0 {
+		u.Once, u.Answer = once(own.key, content), []byte{'a' + content}
+	}
+	res, err := m.l.Do(ctx, a, u)
+	used, _ := res.(ledger.Used)
+	if earlier, ok := b.earlier(own, m.now); ok && u.Once != nil {
+		switch {
+		case earlier.content != content && !errors.Is(err, ledger.ErrKeyReused):
+			t.Fatalf("another use under a used key: %+v, %v", res, err)
+		case earlier.content == content && (err != nil || string(used.Answer) != string(u.Answer) || used.Charged != ledger.Charged{}):
+			t.Fatalf("repeated: %+v, %v", res, err)
+		}
+		return
+	}
+	left := b.spendable(m.now)
+	if left < u.Price {
+		var funds *ledger.FundsError
+		if !errors.As(err, &funds) || *funds != (ledger.FundsError{Service: "NOMINA", Price: u.Price, Balance: left}) {
+			t.Fatalf("Use of %d with %d = %+v, %v; want a refusal", u.Price, left, res, err)
+		}
+		return
+	}
+	number := b.spend(ledger.Movement{Moment: m.now, Kind: ledger.KindUse, Centavos: -u.Price, Org: u.Org, Service: "NOMINA", Input: u.Input, Basis: "tabla"})
+	if want := (ledger.Charged{Movement: number, Centavos: u.Price, Balance: left - u.Price}); err != nil || used.Charged != want || used.Answer != nil {
+		t.Fatalf("Use = %+v, %v; want %+v", res, err, want)
+	}
+	if u.Once != nil {
+		if b.marks == nil {
+			b.marks = map[owner]mark{}
+		}
+		b.marks[own] = mark{content: content, moment: m.now}
+		answer, found, err := m.l.RecallUse(ctx, a, u.Org, *u.Once, m.now)
+		if err != nil || !found || string(answer) != string(u.Answer) {
+			t.Fatalf("RecallUse = %q, %v, %v", answer, found, err)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"time"
 )
@@ -12,6 +13,7 @@ const (
 	KindCredit Kind = iota + 1 // a lot came in
 	KindCharge                 // a verification was paid
 	KindExpiry                 // a lot's rest was lost to its expiry date
+	KindUse                    // an answer of which no record is kept was paid
 )
 
 // Movement is one change of an account's money. It never changes.
@@ -23,9 +25,11 @@ type Movement struct {
 	Lots     []Split // how much of each lot, in the order of their expiry; the sum is |Centavos|
 	Balance  int64   // centavos: sum of all movements up to this one
 	Org      OrgID   // who asked; 0 for an expiry
-	Service  string  // of a charge
+	Service  string  // of a charge or use
 	Record   VerificationID
-	Reason   string // of a credit
+	Input    [sha256.Size]byte // of a use: hash of what was asked
+	Basis    string            // of a use: the tables that the answer rests on
+	Reason   string            // of a credit
 }
 
 // Split is a part of one lot, in centavos > 0.
@@ -52,11 +56,16 @@ func (m *Movement) append(dst []byte) []byte {
 		dst = binary.AppendUvarint(dst, s.Lot)
 		dst = binary.AppendUvarint(dst, uint64(s.Centavos))
 	}
-	if m.Kind == KindCharge {
+	switch m.Kind {
+	case KindCharge:
 		dst = appendText(dst, m.Service)
 		dst = append(dst, m.Record.Prefix...)
 		dst = binary.BigEndian.AppendUint32(dst, m.Record.Day)
 		dst = binary.BigEndian.AppendUint32(dst, m.Record.Counter)
+	case KindUse:
+		dst = appendText(dst, m.Service)
+		dst = append(dst, m.Input[:]...)
+		dst = appendText(dst, m.Basis)
 	}
 	return appendText(dst, m.Reason)
 }
@@ -71,9 +80,14 @@ func (m *Movement) decode(value []byte) error {
 	for range d.count(2) {
 		m.Lots = append(m.Lots, Split{d.uvarint(), d.centavos()})
 	}
-	if m.Kind == KindCharge {
+	switch m.Kind {
+	case KindCharge:
 		m.Service = d.text()
 		m.Record = VerificationID{Prefix: string(d.take(3)), Day: d.uint32(), Counter: d.uint32()}
+	case KindUse:
+		m.Service = d.text()
+		copy(m.Input[:], d.take(len(m.Input)))
+		m.Basis = d.text()
 	}
 	m.Reason = d.text()
 	return d.done()

@@ -30,29 +30,44 @@ type Once struct {
 // it. It refuses with ErrKeyReused like the charge itself. What it returns is
 // durable. A Once that was never used costs one read and no command.
 func (l *Ledger) Recall(ctx context.Context, account AccountID, org OrgID, sandbox bool, once Once, now time.Time) (Record, bool, error) {
-	if err := validMoment(now); err != nil {
+	m, err := l.recall(ctx, account, recall{org, sandbox, once, now})
+	if m == nil || err != nil {
 		return Record{}, false, err
 	}
-	_, err := l.Read(account).Get(spaceOnce, appendOnceKey(nil, org, sandbox, once.Key))
-	if errors.Is(err, store.ErrNotFound) {
-		return Record{}, false, nil
-	} else if err != nil {
-		return Record{}, false, err
-	}
-	res, err := l.Do(ctx, account, recall{org, sandbox, once, now})
-	if err != nil {
-		return Record{}, false, err
-	}
-	id := res.(*VerificationID)
-	if id == nil {
-		return Record{}, false, nil
-	}
-	r, err := l.Find(account, org, sandbox, *id)
+	r, err := l.Find(account, org, sandbox, m.id)
 	if errors.Is(err, store.ErrNotFound) {
 		// Said, not wrapped: the client asked for no record that may be absent.
-		err = fmt.Errorf("%w: registro %v: su llave de idempotencia lo nombra y no existe", errValue, *id)
+		err = fmt.Errorf("%w: registro %v: su llave de idempotencia lo nombra y no existe", errValue, m.id)
 	}
 	return r, err == nil, err
+}
+
+// RecallUse returns the answer that was paid under once, as Recall returns a
+// record.
+func (l *Ledger) RecallUse(ctx context.Context, account AccountID, org OrgID, once Once, now time.Time) (answer []byte, found bool, err error) {
+	m, err := l.recall(ctx, account, recall{org, false, once, now})
+	if m == nil || err != nil {
+		return nil, false, err
+	}
+	return m.answer, true, nil
+}
+
+// recall returns nil when nothing was done under the Once.
+func (l *Ledger) recall(ctx context.Context, account AccountID, c recall) (*mark, error) {
+	if err := validMoment(c.now); err != nil {
+		return nil, err
+	}
+	_, err := l.Read(account).Get(spaceOnce, appendOnceKey(nil, c.org, c.sandbox, c.once.Key))
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	res, err := l.Do(ctx, account, c)
+	if err != nil {
+		return nil, err
+	}
+	return res.(*mark), nil
 }
 
 // recall reads a mark in the order of the commands: its answer waits for the
@@ -64,15 +79,15 @@ type recall struct {
 	now     time.Time
 }
 
-// Apply implements Command. Its result is a *VerificationID, nil when nothing was
-// done under the Once.
+// Apply implements Command. Its result is a *mark, nil when nothing was done under
+// the Once.
 func (c recall) Apply(tx *Tx) (Result, error) {
 	return tx.earlier(appendOnceKey(nil, c.org, c.sandbox, c.once.Key), &c.once, c.now)
 }
 
-// earlier returns the record that a charge under once left, nil when there was
-// none or it was too long ago.
-func (tx *Tx) earlier(key []byte, once *Once, now time.Time) (*VerificationID, error) {
+// earlier returns the mark that was left under once, nil when there was none or it
+// was too long ago.
+func (tx *Tx) earlier(key []byte, once *Once, now time.Time) (*mark, error) {
 	v, err := tx.Get(spaceOnce, key)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil
@@ -88,16 +103,20 @@ func (tx *Tx) earlier(key []byte, once *Once, now time.Time) (*VerificationID, e
 	case m.content != once.Content:
 		return nil, ErrKeyReused
 	}
-	return &m.id, nil
+	return &m, nil
 }
 
 // mark is the stored memory of a Once. It is written with the record that it
-// names, in one batch.
+// names, or with the movement of a use, in one batch.
 type mark struct {
 	content [sha256.Size]byte
 	moment  time.Time
-	id      VerificationID
+	id      VerificationID // of the record
+	answer  []byte         // of a use, which has no record; nil when there is one
 }
+
+// noRecord stands in the place of the record's prefix where an answer follows.
+const noRecord = "\x00\x00\x00"
 
 // forgotten reports that the mark no longer counts at now. A clock that went
 // back makes no mark forgotten.
@@ -107,6 +126,9 @@ func (m *mark) append(dst []byte) []byte {
 	dst = append(dst, schema)
 	dst = append(dst, m.content[:]...)
 	dst = appendMoment(dst, m.moment)
+	if m.answer != nil {
+		return append(append(dst, noRecord...), m.answer...)
+	}
 	dst = append(dst, m.id.Prefix...)
 	dst = binary.BigEndian.AppendUint32(dst, m.id.Day)
 	return binary.BigEndian.AppendUint32(dst, m.id.Counter)
@@ -116,7 +138,12 @@ func (m *mark) decode(value []byte, perm *permutation) error {
 	d := decode(value)
 	copy(m.content[:], d.take(len(m.content)))
 	m.moment = d.moment()
-	m.id = VerificationID{Prefix: string(d.take(3)), Day: d.uint32(), Counter: d.uint32()}
+	prefix := string(d.take(3))
+	if prefix == noRecord && !d.bad {
+		m.answer = bytes.Clone(d.b)
+		return nil
+	}
+	m.id = VerificationID{Prefix: prefix, Day: d.uint32(), Counter: d.uint32()}
 	if err := d.done(); err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func (c Class) String() string { return [Classes]string{"libre", "consulta", "le
 // Class is the class of the operation's requests.
 func (op *Operation) Class() Class {
 	switch {
-	case op.Ask != nil:
+	case op.Ask != nil, op.Compute != nil && !op.included():
 		return ClassAsk
 	case op.Auth == Keyed:
 		return ClassRead

@@ -70,7 +70,7 @@ func (t Table) OpenAPI() ([]byte, error) {
 	var tags, paths, schemas object
 	seenTag, seenSchema := map[string]bool{}, map[string]bool{}
 	var records []any
-	if slices.ContainsFunc(t, func(op *Operation) bool { return op.Ask != nil }) {
+	if slices.ContainsFunc(t, (*Operation).priced) {
 		quote := quoteSchema()
 		schemas, seenSchema[quote.Title] = append(schemas, member{quote.Title, quote}), true
 	}
@@ -160,7 +160,7 @@ func (op *Operation) describe() object {
 	for i := range op.Params {
 		params = append(params, op.Params[i].describe())
 	}
-	if op.Ask != nil {
+	if op.priced() {
 		params = append(params, object{{"$ref", "#/components/parameters/" + keyHeader}})
 	}
 	if params != nil {
@@ -170,7 +170,7 @@ func (op *Operation) describe() object {
 		o = append(o, member{"requestBody", object{
 			{"required", true},
 			{"description", "JSON en UTF-8, " + strconv.Itoa(op.Body.MaxBytes) + " bytes a lo más. Los campos que no se declaran se ignoran y se informan en X-Advertencias."},
-			{"content", object{{"application/json", object{{"schema", op.Body.Schema}}}}},
+			{"content", object{{"application/json", op.requestContent()}}},
 		}})
 	}
 	responses := object{{"200", op.okResponse()}}
@@ -180,6 +180,20 @@ func (op *Operation) describe() object {
 		}
 	}
 	return append(o, member{"responses", responses})
+}
+
+func (op *Operation) requestContent() object {
+	content := object{{"schema", op.Body.Schema}}
+	var examples object
+	for _, e := range op.Examples {
+		if e.Request != nil && e.Name != quoteName {
+			examples = append(examples, member{e.Name, object{{"summary", e.Summary}, {"value", json.RawMessage(e.Request)}}})
+		}
+	}
+	if examples != nil {
+		content = append(content, member{"examples", examples})
+	}
+	return content
 }
 
 func (op *Operation) security() []any {
@@ -214,7 +228,7 @@ func (op *Operation) okResponse() object {
 	if op.Output.Title != "" {
 		schema = object{{"$ref", "#/components/schemas/" + op.Output.Title}}
 	}
-	if op.Ask != nil {
+	if op.priced() {
 		schema = object{{"anyOf", []any{schema, object{{"$ref", "#/components/schemas/Cotizacion"}}}}}
 	}
 	content := object{{"schema", schema}}
@@ -228,7 +242,7 @@ func (op *Operation) okResponse() object {
 		content = append(content, member{"examples", examples})
 	}
 	headers := []string{"X-Request-Id", "X-Advertencias"}
-	if op.Ask != nil {
+	if op.priced() {
 		headers = append(headers, "X-Costo", "X-Saldo", replayedHeader)
 	}
 	return object{
@@ -252,7 +266,7 @@ func (op *Operation) Statuses() []int {
 	if op.Auth == Keyed {
 		statuses = append(statuses, 401)
 	}
-	if op.Ask != nil {
+	if op.priced() {
 		statuses = append(statuses, 402, 409)
 	}
 	for _, code := range op.Errors {

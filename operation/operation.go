@@ -36,7 +36,8 @@ const (
 	Keyed
 )
 
-// Operation is one thing the service can do. Exactly one of Ask and Read is set.
+// Operation is one thing the service can do. Exactly one of Ask, Compute and Read
+// is set.
 type Operation struct {
 	ID          string   // Spanish verb in camel case, unique: verificarEmpresa
 	Method      string   // GET, POST …
@@ -46,7 +47,7 @@ type Operation struct {
 	Description string   // Spanish: what it does, what it costs, what the result does not mean
 	Service     string   // price code; empty when it is free
 	Prefix      string   // of its verification ids, with Ask only
-	Charged     []string // result_code of the answers that are charged, with Ask only
+	Charged     []string // result_code of the answers that are charged, not with Read
 	Auth        Auth
 	Params      []Param
 	Body        *Body              // nil: a body is not read
@@ -58,6 +59,11 @@ type Operation struct {
 	// charges it; NewTable gives the operation the parameter simular, and every
 	// request may carry an Idempotency-Key. An *InvalidError refuses the input.
 	Ask func(Input) (query.Question, error)
+	// Compute answers from the input alone, or from tables of this program, and
+	// leaves no record: a charged answer leaves a movement. It appends the members of
+	// the answer to dst, the first without a comma before it. It has simular and
+	// Idempotency-Key as Ask has. An *InvalidError refuses the input.
+	Compute func(dst []byte, in Input) ([]byte, Computed, error)
 	// Read answers for free and leaves no record.
 	Read func(context.Context, Call) (Response, error)
 
@@ -91,6 +97,7 @@ type Example struct {
 	Name    string // one word, unique within the operation
 	Summary string // Spanish
 	Target  string // path and query as sent
+	Request []byte // the JSON body, of an operation that reads one
 	Body    []byte // the JSON answer
 }
 
@@ -138,7 +145,7 @@ func NewTable(lists ...[]Operation) (Table, error) {
 		for i := range list {
 			op := new(Operation)
 			*op = list[i]
-			if op.Ask != nil {
+			if op.priced() {
 				op.Params = append(slices.Clip(op.Params), simulateParam())
 			}
 			if err := op.check(); err != nil {
@@ -149,7 +156,7 @@ func NewTable(lists ...[]Operation) (Table, error) {
 				return nil, fmt.Errorf("operation %s %s %q: declared twice", op.Method, op.Path, op.ID)
 			}
 			ids[op.ID], routes[route] = true, true
-			if op.Ask != nil && len(op.Examples) > 0 {
+			if op.priced() && len(op.Examples) > 0 {
 				op.Examples = append(slices.Clip(op.Examples), op.quoteExample())
 			}
 			t = append(t, op)
@@ -172,6 +179,19 @@ func (t Table) Find(id string) *Operation {
 	return nil
 }
 
+// priced reports whether answers of the operation can cost something.
+func (op *Operation) priced() bool { return op.Ask != nil || op.Compute != nil }
+
+func (op *Operation) oneWay() bool {
+	ways := 0
+	for _, set := range [...]bool{op.Ask != nil, op.Compute != nil, op.Read != nil} {
+		if set {
+			ways++
+		}
+	}
+	return ways == 1
+}
+
 func (op *Operation) check() error {
 	switch {
 	case !idForm.MatchString(op.ID):
@@ -186,11 +206,13 @@ func (op *Operation) check() error {
 		return fmt.Errorf("says not who may ask")
 	case op.Output == nil || op.Output.Title == "" && op.Output.Ref == "":
 		return fmt.Errorf("output schema without title")
-	case (op.Ask == nil) == (op.Read == nil):
-		return fmt.Errorf("needs exactly one of Ask and Read")
+	case !op.oneWay():
+		return fmt.Errorf("needs exactly one of Ask, Compute and Read")
 	case op.Ask != nil && (op.Auth != Keyed || op.Service == "" || !prefixForm.MatchString(op.Prefix)):
 		return fmt.Errorf("a recorded operation needs a key, a service and a prefix")
-	case op.Ask != nil && len(op.Charged) == 0:
+	case op.Compute != nil && (op.Auth != Keyed || op.Service == "" || op.Prefix != ""):
+		return fmt.Errorf("a computed operation needs a key and a service, and has no prefix")
+	case op.priced() && len(op.Charged) == 0:
 		return fmt.Errorf("says not which answers are charged")
 	case op.Read != nil && (op.Service != "" || op.Prefix != "" || op.Charged != nil):
 		return fmt.Errorf("a free operation has no service, no prefix and charges nothing")

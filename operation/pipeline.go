@@ -122,6 +122,9 @@ func (p *Pipeline) do(ctx context.Context, r *Request, resp *Response, dst []byt
 		return p.read(ctx, op, in, resp)
 	}
 	in.today = civil.Of(p.Now())
+	if op.Compute != nil {
+		return p.compute(ctx, r, in, resp, dst)
+	}
 	q, err := op.Ask(in)
 	if err != nil {
 		return err
@@ -168,7 +171,7 @@ func (p *Pipeline) edition(sandbox bool) *snapshots.Live {
 // preflight returns what a charged answer will cost, and why the question cannot
 // be answered at all, nil when it can: it costs no slot and no work.
 func (p *Pipeline) preflight(a *asking, ed *snapshots.Edition) (cost int64, refusal error) {
-	q, err := p.quote(a.op, a.question, a.who, ed, p.Now(), false)
+	q, err := p.quote(a.op, a.question.Chargeable(ed), a.who, p.Now(), false)
 	if err == nil {
 		err = q.refusal()
 	}

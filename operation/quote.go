@@ -10,8 +10,6 @@ import (
 	"cotejo/accounts"
 	"cotejo/canon"
 	"cotejo/ledger"
-	"cotejo/query"
-	"cotejo/snapshots"
 )
 
 // simulateName is the parameter of every operation that records: with it, nothing
@@ -35,14 +33,19 @@ type quote struct {
 
 func (q *quote) enough() bool { return q.balance >= q.cost }
 
-// quote prices a question to ed. It is the one place that decides whether a
-// question can be paid: what ?simular=1 says is what the question itself meets.
-// A charge may still find less: money is only certain in the ledger's order. The
-// balance of a quote without a cost is read only if it is shown.
-func (p *Pipeline) quote(op *Operation, question query.Question, who accounts.Principal, ed *snapshots.Edition, now time.Time, shown bool) (q quote, err error) {
+// quote prices an answer that is charged if chargeable. It is the one place that
+// decides whether it can be paid: what ?simular=1 says is what the request itself
+// meets. A charge may still find less: money is only certain in the ledger's order.
+// The balance of a quote without a cost is read only if it is shown.
+func (p *Pipeline) quote(op *Operation, chargeable bool, who accounts.Principal, now time.Time, shown bool) (q quote, err error) {
 	q.price, _ = PriceOf(op.Service) // NewTable saw to it
-	if who.Mode == accounts.Live && question.Chargeable(ed) {
+	if who.Mode == accounts.Live && chargeable {
 		q.cost = q.price.Package
+		if op.included() {
+			if _, ok := p.Ledger.Funded(who.Account, now, 1); !ok {
+				q.cost = q.price.Single
+			}
+		}
 	}
 	if q.cost == 0 && !shown {
 		return q, nil
@@ -62,11 +65,15 @@ func (p *Pipeline) simulate(ctx context.Context, a *asking, resp *Response) erro
 	defer p.leave(ClassRead, a.who.Org)
 	ed := p.edition(a.sandbox).Acquire()
 	defer ed.Release()
-	q, err := p.quote(a.op, a.question, a.who, ed, p.Now(), true)
+	return p.answerQuote(a.op, a.question.Chargeable(ed), a.dst, resp)
+}
+
+func (p *Pipeline) answerQuote(op *Operation, chargeable bool, dst []byte, resp *Response) error {
+	q, err := p.quote(op, chargeable, resp.Principal, p.Now(), true)
 	if err != nil {
 		return err
 	}
-	resp.Body = q.append(a.dst, a.op, a.sandbox)
+	resp.Body = q.append(dst, op, resp.Principal.Mode != accounts.Live)
 	return nil
 }
 
@@ -78,11 +85,15 @@ func (q *quote) refusal() error {
 	return &ledger.FundsError{Service: q.price.Service, Price: q.cost, Balance: q.balance}
 }
 
+// quoteName is the name of the example that is a quote.
+const quoteName = "simulacion"
+
 // Texts of a quote.
 const (
 	quoteNotice  = "Es una cotización: no se ejecutó, no se guardó y no se cobró nada. El precio incluye IVA; saldo y costo son los de este momento."
 	quotePoor    = " El saldo no alcanza: abone antes de consultar."
 	quoteFree    = " Ahora no se cobraría: la fuente de la que depende el cobro no está cargada."
+	quoteWith    = " No se cobra mientras quede saldo de paquete vigente."
 	quoteSandbox = " Con una llave de prueba nada se cobra."
 )
 
@@ -112,6 +123,8 @@ func (q *quote) append(dst []byte, op *Operation, sandbox bool) []byte {
 	switch {
 	case sandbox:
 		notice += quoteSandbox
+	case op.included():
+		notice += quoteWith
 	case q.cost == 0:
 		notice += quoteFree
 	}
@@ -149,7 +162,7 @@ func (op *Operation) quoteExample() Example {
 	price, _ := PriceOf(op.Service)
 	q := quote{price: price}
 	return Example{
-		Name: "simulacion", Summary: "Cotización: nada se ejecuta ni se cobra",
+		Name: quoteName, Request: op.Examples[0].Request, Summary: "Cotización: nada se ejecuta ni se cobra",
 		Target: target + mark + simulateName + "=1", Body: q.append(nil, op, true),
 	}
 }

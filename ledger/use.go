@@ -1,0 +1,105 @@
+package ledger
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"time"
+)
+
+// Bounds of a use, in bytes.
+const (
+	maxBasis  = 1000
+	maxAnswer = 64 << 10
+)
+
+// Use pays for an answer of which no record is kept: its movement says which
+// service was used, of what input, and what the answer rests on. It refuses with
+// *FundsError when the account cannot pay.
+type Use struct {
+	Now     time.Time
+	Org     OrgID
+	Service string
+	Price   int64             // centavos > 0, VAT included
+	Input   [sha256.Size]byte // hash of what was asked
+	Basis   string            // tables and their versions; may be empty
+	// Once, if set, makes the use safe to repeat; Answer is kept for that.
+	Once   *Once
+	Answer []byte
+}
+
+// Used is the Result of Use.
+type Used struct {
+	Charged
+	// Answer is set when a use under the same Once was paid before: nothing was
+	// written, and it is that answer.
+	Answer []byte
+}
+
+// Apply implements Command. Its result is a Used.
+func (u Use) Apply(tx *Tx) (Result, error) {
+	if err := u.valid(tx.account); err != nil {
+		return nil, err
+	}
+	var room [onceKeyLen]byte
+	var key []byte
+	if u.Once != nil {
+		key = appendOnceKey(room[:0], u.Org, false, u.Once.Key)
+		earlier, err := tx.earlier(key, u.Once, u.Now)
+		if err != nil {
+			return nil, err
+		}
+		if earlier != nil {
+			return Used{Answer: earlier.answer}, nil
+		}
+	}
+	w := &tx.wallet
+	if err := tx.loadWallet(w); err != nil {
+		return nil, err
+	}
+	if balance := w.spendable(u.Now); balance < u.Price {
+		return nil, &FundsError{Service: u.Service, Price: u.Price, Balance: balance}
+	}
+	m := tx.debit(w, u.Now, u.Price)
+	m.Kind, m.Org, m.Service, m.Input, m.Basis = KindUse, u.Org, u.Service, u.Input, u.Basis
+	tx.putMovement(m)
+	tx.putWallet(w)
+	if u.Once != nil {
+		k := mark{content: u.Once.Content, moment: u.Now, answer: u.Answer}
+		tx.value = k.append(tx.value[:0])
+		tx.put(spaceOnce, key, tx.value)
+	}
+	return Used{Charged: Charged{Movement: m.Number, Centavos: u.Price, Balance: m.Balance}}, nil
+}
+
+func (u *Use) valid(account AccountID) error {
+	if account == Global {
+		return errNoWallet
+	}
+	if err := validMoment(u.Now); err != nil {
+		return err
+	}
+	switch {
+	case u.Price <= 0 || u.Price > MaxCentavos:
+		return fmt.Errorf("ledger: el precio de un uso debe ser de 1 a %d centavos, no de %d", MaxCentavos, u.Price)
+	case u.Service == "" || len(u.Service) > maxName:
+		return fmt.Errorf("ledger: el servicio lleva de 1 a %d bytes", maxName)
+	case len(u.Basis) > maxBasis:
+		return fmt.Errorf("ledger: las tablas de un uso pasan de %d bytes", maxBasis)
+	case u.Once != nil && (len(u.Answer) == 0 || len(u.Answer) > maxAnswer):
+		return fmt.Errorf("ledger: la respuesta de un uso repetible lleva de 1 a %d bytes", maxAnswer)
+	}
+	return nil
+}
+
+// debit takes centavos, which the wallet must have at now, and begins the movement
+// that says so. Both are the caller's to complete and to put.
+func (tx *Tx) debit(w *wallet, now time.Time, centavos int64) *Movement {
+	tx.expireLots(w, now)
+	w.last++
+	m := &tx.movement
+	*m = Movement{
+		Number: w.last, Moment: now, Centavos: -centavos,
+		Lots: w.take(m.Lots[:0], centavos), Balance: w.sum(),
+	}
+	return m
+}

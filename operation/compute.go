@@ -1,0 +1,151 @@
+package operation
+
+import (
+	"context"
+	"crypto/sha256"
+	"time"
+
+	"cotejo/accounts"
+	"cotejo/canon"
+	"cotejo/civil"
+	"cotejo/ledger"
+)
+
+// Computed is what the pipeline must know of a computed answer without reading it.
+type Computed struct {
+	Code    string // result_code
+	Charged bool   // whether it is an answer that is paid for
+	Basis   string // tables that it rests on, with their versions; kept in the movement
+}
+
+// included reports whether the operation costs nothing while the account has a
+// valid package balance.
+func (op *Operation) included() bool {
+	p, ok := PriceOf(op.Service)
+	return ok && p.Package == 0
+}
+
+// confidential reports whether nothing that depends on the input may be kept, not
+// even a hash: the input has few enough values to be guessed from it.
+func (op *Operation) confidential() bool {
+	if op.Body == nil {
+		return false
+	}
+	for _, member := range op.Body.Schema.Properties {
+		if member.WriteOnly {
+			return true
+		}
+	}
+	return false
+}
+
+// compute answers by a calculation. The errors come in the order of Do; that of the
+// calculation itself before money is looked at, since it costs next to nothing.
+func (p *Pipeline) compute(ctx context.Context, r *Request, in Input, resp *Response, dst []byte) error {
+	op, who := r.Operation, resp.Principal
+	if in.simulated() {
+		if err := p.enter(ctx, ClassRead, who.Org); err != nil {
+			return err
+		}
+		defer p.leave(ClassRead, who.Org)
+		return p.answerQuote(op, true, dst, resp)
+	}
+	var once *ledger.Once
+	// What costs nothing is computed again: it gives the same answer.
+	if len(r.IdempotencyKeys) > 0 && who.Mode == accounts.Live && !op.confidential() {
+		o, _ := onceOf(r, nil)
+		k := repeatable{who.Account, who.Org, false, o.Key}
+		if err := p.running.begin(k, o.Content); err != nil {
+			return err
+		}
+		defer p.running.end(k)
+		once = &o
+	}
+	class := op.Class()
+	if err := p.enter(ctx, class, who.Org); err != nil {
+		return err
+	}
+	defer p.leave(class, who.Org)
+	if once != nil {
+		answer, found, err := p.Ledger.RecallUse(ctx, who.Account, who.Org, *once, p.Now())
+		if err != nil {
+			return err
+		}
+		if found {
+			resp.replayed(answer, dst)
+			return nil
+		}
+	}
+
+	dst = append(dst, `{"service":`...)
+	dst = canon.AppendString(dst, op.Service)
+	dst = append(dst, ',')
+	body, computed, err := op.Compute(dst, in)
+	if err != nil {
+		return err
+	}
+	body = append(body, `,"result_code":`...)
+	body = canon.AppendString(body, computed.Code)
+	body = append(body, `,"engine_version":"`+EngineVersion+`"`...)
+	if who.Mode != accounts.Live {
+		body = append(body, `,"sandbox":true`...)
+	}
+	body = append(body, '}')
+	if computed.Charged && who.Mode == accounts.Live {
+		if body, err = p.use(ctx, r, &computed, once, body, resp); err != nil {
+			return err
+		}
+	}
+	resp.Body = body
+	return nil
+}
+
+// use pays for a computed answer, and returns what is to be answered: another
+// process may have been faster under the same key.
+func (p *Pipeline) use(ctx context.Context, r *Request, computed *Computed, once *ledger.Once, body []byte, resp *Response) ([]byte, error) {
+	op, who, now := r.Operation, resp.Principal, p.Now()
+	price, err := p.quote(op, true, who, now, false)
+	if err == nil {
+		err = price.refusal()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if price.cost == 0 {
+		p.Ledger.CountUse(who.Account, who.Org, op.Service, dayOf(now))
+		return body, nil
+	}
+	if p.Full != nil && p.Full() {
+		return nil, ErrFull
+	}
+	use := ledger.Use{Now: now, Org: who.Org, Service: op.Service, Price: price.cost, Basis: computed.Basis}
+	if !op.confidential() {
+		use.Input = sha256.Sum256(appendContent(nil, r))
+	}
+	if once != nil {
+		use.Once, use.Answer = once, body
+	}
+	result, err := p.Ledger.Do(ctx, who.Account, use)
+	if err != nil {
+		return nil, err
+	}
+	used, _ := result.(ledger.Used)
+	if used.Answer != nil {
+		resp.replayed(used.Answer, body[:0])
+		return resp.Body, nil
+	}
+	resp.Charged, resp.Cost, resp.Balance = true, used.Centavos, used.Balance
+	return body, nil
+}
+
+// replayed answers what was answered before: nothing is charged.
+func (resp *Response) replayed(answer, dst []byte) {
+	replays.Inc()
+	resp.Body, resp.Replayed = append(dst, answer...), true
+}
+
+// dayOf is the civil day as YYYYMMDD.
+func dayOf(now time.Time) uint32 {
+	d := civil.Of(now)
+	return uint32(d.Year)*10000 + uint32(d.Month)*100 + uint32(d.Day)
+}
