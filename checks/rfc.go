@@ -1,16 +1,26 @@
-// Package checks validates Mexican identifiers by structure alone: pure
-// functions of the text, no list, no clock, no network. That an identifier is
-// well formed never means that it exists.
+// Package checks validates identifiers by structure alone: pure functions of the
+// text, no list, no clock, no network. That an identifier is well formed never
+// means that it exists.
 //
-// Start reading at ParseRFC.
+// Every identifier has a function Read that returns three things: a value, its
+// normal form with the parts decoded; the Changes that led from the text to it;
+// and an error, always a *Problem, when the text is too short, too long or out
+// of the alphabet, or names a day or a place that does not exist. Values compare
+// with ==, and the zero value is no identifier. A rule that a well-written
+// identifier breaks, such as its check digit, is no error: Fault tells it, and
+// CheckDigit what was found and expected. An identifier without the method
+// Fault has no rule left to break. A text that is in normal form already costs
+// no allocation and keeps its bytes. Inputs of any length are bounded first.
+//
+// Start reading at ReadRFC.
 package checks
 
 import (
 	"fmt"
-	"strings"
+	"time"
 	"unicode/utf8"
 
-	"golang.org/x/text/unicode/norm"
+	"cotejo/civil"
 )
 
 // RFC is a validated tax id: upper case, NFC, 12 characters (legal entity) or
@@ -29,51 +39,44 @@ const (
 
 	// charsAfterLetters counts the date, the homoclave and the check digit.
 	charsAfterLetters = 9
-
-	// maxInput bounds the bytes that are normalised: 13 characters, each
-	// decomposed, with blanks and hyphens between them, fit with room to spare.
-	maxInput = 64
 )
 
-// ParseRFC normalises (trim, NFC, upper case, ASCII blanks and hyphens
-// removed) and validates length, alphabet (CFF, anexo 20 t_RFC) and calendar
-// day, in that order. The century is not known, so a day is accepted if it
-// exists in 19yy or in 20yy. The check digit is not a condition: the authority
-// itself has assigned RFCs that fail it. Generic RFCs are accepted.
-//
-// The error is a *Problem. An RFC that needs no normalising keeps in's bytes
-// and costs no allocation.
-func ParseRFC(in string) (RFC, error) {
-	if key, ok := PackRFC(in); ok {
-		return onCalendar(in, key)
-	}
-	if len(in) > maxInput {
-		return RFC{}, &Problem{stringTooLong, fmt.Sprintf(
-			"«%s» no es un RFC: ocupa %d bytes; una persona moral tiene 12 caracteres y una física 13.", quote(in), len(in))}
-	}
-	s := normalise(in)
-	key, ok := PackRFC(s)
-	if !ok {
-		return RFC{}, explain(s)
-	}
-	return onCalendar(s, key)
+var rfcForm = form{
+	noun:  "un RFC",
+	empty: "El RFC está vacío",
+	size:  "una persona moral tiene 12 caracteres y una física 13",
+	drop:  blanks + hyphens,
 }
 
-// normalise removes only what people add around and between the parts of an
-// RFC. It upper-cases ASCII and ñ alone: full case mapping would turn letters
-// such as ı and ſ into ASCII ones that nobody typed.
-func normalise(in string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == ' ' || r == '\t' || r == '-':
-			return -1
-		case 'a' <= r && r <= 'z':
-			return r - 'a' + 'A'
-		case r == 'ñ':
-			return 'Ñ'
-		}
-		return r
-	}, strings.TrimSpace(norm.NFC.String(in)))
+// ReadRFC normalises (trim, NFC, upper case, ASCII blanks and hyphens removed)
+// and validates length, alphabet (CFF, anexo 20 t_RFC) and calendar day, in that
+// order. The century is not known, so a day is accepted if it exists in 19yy or
+// in 20yy. The check digit is not a condition: the authority itself has assigned
+// RFCs that fail it. Generic RFCs are accepted.
+func ReadRFC(in string) (RFC, Changes, error) {
+	if key, ok := PackRFC(in); ok {
+		rfc, err := onCalendar(in, key)
+		return rfc, 0, err
+	}
+	if p := rfcForm.tooBig(in); p != nil {
+		return RFC{}, 0, p
+	}
+	s, changes := clean(in, rfcForm.drop)
+	key, ok := PackRFC(s)
+	if !ok {
+		return RFC{}, 0, explainRFC(s)
+	}
+	rfc, err := onCalendar(s, key)
+	if err != nil {
+		return RFC{}, 0, err
+	}
+	return rfc, changes, nil
+}
+
+// ParseRFC is ReadRFC for callers that do not answer how the text was written.
+func ParseRFC(in string) (RFC, error) {
+	rfc, _, err := ReadRFC(in)
+	return rfc, err
 }
 
 // onCalendar completes an RFC of the official pattern, which alone admits
@@ -103,57 +106,32 @@ func lastDay(year, month string) string {
 	return "31"
 }
 
-// explain names the first rule that a normalised text breaks. It is called only
-// for texts outside the official pattern.
-func explain(s string) *Problem {
-	n := utf8.RuneCountInString(s)
-	switch {
-	case n == 0:
-		return &Problem{stringTooShort, "El RFC está vacío: una persona moral tiene 12 caracteres y una física 13."}
-	case n < charsMoral:
-		return wrongLength(stringTooShort, s, n)
-	case n > charsFisica:
-		return wrongLength(stringTooLong, s, n)
+// explainRFC names the first rule that a normalised text breaks. It is called
+// only for texts outside the official pattern.
+func explainRFC(s string) *Problem {
+	if p := rfcForm.length(s, charsMoral, charsFisica); p != nil {
+		return p
 	}
-	mismatch := func(format string, args ...any) *Problem {
-		return &Problem{stringPatternMismatch,
-			fmt.Sprintf("«%s» no es un RFC: ", quote(s)) + fmt.Sprintf(format, args...)}
-	}
-
 	runes := []rune(s)
+	n := len(runes)
 	letters := n - charsAfterLetters
-	for _, r := range runes[:letters] {
-		if (r < 'A' || r > 'Z') && r != '&' && r != 'Ñ' {
-			return mismatch("con %d caracteres debe empezar con %d letras (A-Z, Ñ o &).", n, letters)
+	for i, r := range runes[:letters] {
+		switch {
+		case r == utf8.RuneError:
+			return rfcForm.mismatch(s, "el carácter %d es %s; envíe la Ñ en UTF-8 (%%C3%%91 en una URL).", i+1, describe(r))
+		case (r < 'A' || r > 'Z') && r != '&' && r != 'Ñ':
+			return rfcForm.mismatch(s, "con %d caracteres debe empezar con %d letras (A-Z, Ñ o &).", n, letters)
 		}
 	}
-	date := string(runes[letters : letters+6])
-	for _, r := range date {
-		if r < '0' || r > '9' {
-			return mismatch("después de %d letras lleva seis dígitos, la fecha AAMMDD; tiene «%s».", letters, quote(date))
-		}
-	}
-	if month := date[2:4]; month < "01" || month > "12" {
-		return mismatch("en la fecha AAMMDD «%s» el mes es %s; debe ser de 01 a 12.", date, month)
-	}
-	if day := date[4:6]; day < "01" || day > "31" {
-		return mismatch("en la fecha AAMMDD «%s» el día es %s; debe ser de 01 a 31.", date, day)
+	if p := rfcForm.date(s, string(runes[letters:letters+6]), letters); p != nil {
+		return p
 	}
 	for _, r := range runes[n-3 : n-1] {
 		if (r < 'A' || r > 'Z') && (r < '0' || r > '9') {
-			return mismatch("los dos caracteres de la homoclave, después de la fecha, son letras A-Z o dígitos.")
+			return rfcForm.mismatch(s, "los dos caracteres de la homoclave, después de la fecha, son letras A-Z o dígitos.")
 		}
 	}
-	return mismatch("el último carácter, el dígito verificador, es un dígito o la letra A.")
-}
-
-func wrongLength(kind, s string, n int) *Problem {
-	unit := "caracteres"
-	if n == 1 {
-		unit = "carácter"
-	}
-	return &Problem{kind, fmt.Sprintf(
-		"«%s» no es un RFC: tiene %d %s; una persona moral tiene 12 y una física 13.", quote(s), n, unit)}
+	return rfcForm.mismatch(s, "el último carácter, el dígito verificador, es un dígito o la letra A.")
 }
 
 // String returns the RFC in normal form, "" for the zero RFC.
@@ -170,12 +148,53 @@ func (r RFC) Moral() bool { return r.key != 0 && r.key <= keysMoral }
 // general public (XAXX010101000) or to foreign residents (XEXX010101000).
 func (r RFC) Generic() bool { return r.s == "XAXX010101000" || r.s == "XEXX010101000" }
 
-// CheckDigit compares the last character with the one that the tax authority's
-// algorithm gives. A difference is a fact to report beside a valid RFC, never a
-// reason to refuse it. expected is '0' to '9' or 'A', 0 for the zero RFC.
-func (r RFC) CheckDigit() (matches bool, expected byte) {
+// Letters returns the three or four letters that come before the date.
+func (r RFC) Letters() string { return r.s[:r.lettersEnd()] }
+
+// Date returns the six digits AAMMDD: the day on which a legal entity was founded
+// or an individual was born.
+func (r RFC) Date() string {
 	if r.key == 0 {
-		return false, 0
+		return ""
+	}
+	return r.s[len(r.s)-9 : len(r.s)-3]
+}
+
+// Days returns the two days that Date may stand for, of 19yy and of 20yy. One of
+// them is the zero date when it does not exist: 29 February 1900.
+func (r RFC) Days() (in1900s, in2000s civil.Date) {
+	if r.key == 0 {
+		return civil.Date{}, civil.Date{}
+	}
+	date := r.Date()
+	return dayOf(1900, date), dayOf(2000, date)
+}
+
+// Homoclave returns the two characters that tell namesakes apart.
+func (r RFC) Homoclave() string {
+	if r.key == 0 {
+		return ""
+	}
+	return r.s[len(r.s)-3 : len(r.s)-1]
+}
+
+// Word returns the improper word that the letters of an individual form, "" for
+// none. The authority avoids them, but not always did.
+func (r RFC) Word() string {
+	if r.key == 0 || r.Moral() {
+		return ""
+	}
+	return wordIn(rfcWords, r.s)
+}
+
+func (r RFC) lettersEnd() int { return max(0, len(r.s)-charsAfterLetters) }
+
+// CheckDigit compares the last character with the one that the tax authority's
+// algorithm gives: '0' to '9' or 'A'. A difference is a fact to report beside a
+// valid RFC, never a fault.
+func (r RFC) CheckDigit() Comparison {
+	if r.key == 0 {
+		return Comparison{}
 	}
 	sum := 0
 	weight := 13
@@ -183,20 +202,14 @@ func (r RFC) CheckDigit() (matches bool, expected byte) {
 		// A blank takes the place of the fourth letter.
 		sum, weight = 37*13, 12
 	}
-	body, last := r.s[:len(r.s)-1], r.s[len(r.s)-1]
-	for _, c := range body {
+	last := len(r.s) - 1
+	for _, c := range r.s[:last] {
 		sum += weight * checkValue(c)
 		weight--
 	}
-	switch rest := sum % 11; rest {
-	case 0:
-		expected = '0'
-	case 1:
-		expected = 'A'
-	default:
-		expected = byte('0' + 11 - rest)
-	}
-	return last == expected, expected
+	const byRest = "0A987654321"
+	rest := sum % 11
+	return Comparison{r.s[last:], byRest[rest : rest+1]}
 }
 
 // checkValue is a character's place in the authority's table
@@ -213,4 +226,15 @@ func checkValue(c rune) int {
 		return int(c-'A') + 10
 	}
 	return int(c-'O') + 25
+}
+
+// dayOf returns the day that six digits AAMMDD name in a century, the zero date
+// if there is none.
+func dayOf(century int, date string) civil.Date {
+	two := func(i int) int { return digitOf(date[i])*10 + digitOf(date[i+1]) }
+	day, ok := civil.New(century+two(0), time.Month(two(2)), two(4))
+	if !ok {
+		return civil.Date{}
+	}
+	return day
 }

@@ -1,10 +1,7 @@
 package checks
 
 import (
-	"encoding/csv"
 	"errors"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -28,9 +25,8 @@ func TestParseRFC(t *testing.T) {
 		if r.Moral() != moral {
 			t.Errorf("%s: Moral() = %v", in, r.Moral())
 		}
-		matches, expected := r.CheckDigit()
-		if expected != digit || matches != (in[len(in)-1] == digit) {
-			t.Errorf("%s: CheckDigit() = %v, %q; want %q", in, matches, expected, digit)
+		if got, want := r.CheckDigit(), (Comparison{in[len(in)-1:], string(digit)}); got != want {
+			t.Errorf("%s: CheckDigit() = %v; want %v", in, got, want)
 		}
 		if generic := in == "XAXX010101000" || in == "XEXX010101000"; r.Generic() != generic {
 			t.Errorf("%s: Generic() = %v", in, r.Generic())
@@ -141,20 +137,23 @@ func TestParseRFCRefuses(t *testing.T) {
 
 	short("", "El RFC está vacío: una persona moral tiene 12 caracteres y una física 13.")
 	short(" - ", "El RFC está vacío: una persona moral tiene 12 caracteres y una física 13.")
-	short("Ñ", "«Ñ» no es un RFC: tiene 1 carácter; una persona moral tiene 12 y una física 13.")
-	short("EFO0101AA1", "«EFO0101AA1» no es un RFC: tiene 10 caracteres; una persona moral tiene 12 y una física 13.")
-	short("efo-0101-aa1", "«EFO0101AA1» no es un RFC: tiene 10 caracteres; una persona moral tiene 12 y una física 13.")
-	short("EFO\n\x1b[2J01", `«EFO\n\x1b[2J01» no es un RFC: tiene 10 caracteres; una persona moral tiene 12 y una física 13.`)
-	short("A\u202eB\xff", `«A\u202eB�» no es un RFC: tiene 4 caracteres; una persona moral tiene 12 y una física 13.`)
+	short("Ñ", "«Ñ» no es un RFC: tiene 1 carácter; una persona moral tiene 12 caracteres y una física 13.")
+	short("EFO0101AA1", "«EFO0101AA1» no es un RFC: tiene 10 caracteres; una persona moral tiene 12 caracteres y una física 13.")
+	short("efo-0101-aa1", "«EFO0101AA1» no es un RFC: tiene 10 caracteres; una persona moral tiene 12 caracteres y una física 13.")
+	short("EFO\n\x1b[2J01", `«EFO\n\x1b[2J01» no es un RFC: tiene 10 caracteres; una persona moral tiene 12 caracteres y una física 13.`)
+	short("A\u202eB\xff", `«A\u202eB�» no es un RFC: tiene 4 caracteres; una persona moral tiene 12 caracteres y una física 13.`)
 
-	long("XAXX0101010000", "«XAXX0101010000» no es un RFC: tiene 14 caracteres; una persona moral tiene 12 y una física 13.")
-	long("ABCDEFGHIJKLMNÑPQRSTUVWXYZ", "«ABCDEFGHIJKLMNÑPQRST…» no es un RFC: tiene 26 caracteres; una persona moral tiene 12 y una física 13.")
+	long("XAXX0101010000", "«XAXX0101010000» no es un RFC: tiene 14 caracteres; una persona moral tiene 12 caracteres y una física 13.")
+	long("ABCDEFGHIJKLMNÑPQRSTUVWXYZ", "«ABCDEFGHIJKLMNÑPQRST…» no es un RFC: tiene 26 caracteres; una persona moral tiene 12 caracteres y una física 13.")
 	long("EFO010101AA1"+strings.Repeat(" ", 64),
 		"«EFO010101AA1        …» no es un RFC: ocupa 76 bytes; una persona moral tiene 12 caracteres y una física 13.")
 
 	pattern("EF1010101AA1", "«EF1010101AA1» no es un RFC: con 12 caracteres debe empezar con 3 letras (A-Z, Ñ o &).")
 	pattern("EFÁX010101AA1", "«EFÁX010101AA1» no es un RFC: con 13 caracteres debe empezar con 4 letras (A-Z, Ñ o &).")
 	pattern("EFſ010101AA1", "«EFſ010101AA1» no es un RFC: con 12 caracteres debe empezar con 3 letras (A-Z, Ñ o &).")
+	// Ñ in windows-1252, alone or already replaced by whoever decoded it.
+	pattern("MU\xd1110218LJ6", "«MU�110218LJ6» no es un RFC: el carácter 3 es un byte que no es UTF-8; envíe la Ñ en UTF-8 (%C3%91 en una URL).")
+	pattern("MU�110218LJ6", "«MU�110218LJ6» no es un RFC: el carácter 3 es un byte que no es UTF-8; envíe la Ñ en UTF-8 (%C3%91 en una URL).")
 	pattern("EFO_010101AA1", "«EFO_010101AA1» no es un RFC: con 13 caracteres debe empezar con 4 letras (A-Z, Ñ o &).")
 	pattern("EFO٠١٠١٠١AA1", "«EFO٠١٠١٠١AA1» no es un RFC: después de 3 letras lleva seis dígitos, la fecha AAMMDD; tiene «٠١٠١٠١».")
 	pattern("XXXXXXXXXXXX", "«XXXXXXXXXXXX» no es un RFC: después de 3 letras lleva seis dígitos, la fecha AAMMDD; tiene «XXXXXX».")
@@ -174,68 +173,33 @@ func TestParseRFCRefuses(t *testing.T) {
 
 func TestZeroRFC(t *testing.T) {
 	var r RFC
-	matches, expected := r.CheckDigit()
-	if r.String() != "" || r.Key() != 0 || r.Moral() || r.Generic() || matches || expected != 0 {
-		t.Errorf("zero RFC claims to be one: %q %d %v %v %v %q", r, r.Key(), r.Moral(), r.Generic(), matches, expected)
+	in1900s, in2000s := r.Days()
+	if r.String()+r.Letters()+r.Date()+r.Homoclave()+r.Word() != "" || r.Key() != 0 || r.Moral() || r.Generic() ||
+		r.CheckDigit() != (Comparison{}) || !in1900s.IsZero() || !in2000s.IsZero() {
+		t.Errorf("zero RFC claims to be one: %q", r)
 	}
 }
 
-// TestPublishedVectors runs the vectors collected from public validators.
-func TestPublishedVectors(t *testing.T) {
-	shared := os.Getenv("COTEJO_SHARED")
-	if shared == "" {
-		shared = filepath.Join("..", "..", "shared")
-	}
-	file, err := os.Open(filepath.Join(shared, "data", "catalogs", "validator_vectors.csv"))
-	if err != nil {
-		t.Skipf("no vectors (set COTEJO_SHARED): %v", err)
-	}
-	defer file.Close()
-	rows, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	seen := 0
-	for _, row := range rows {
-		kind, in, want, detail := row[0], row[1], row[2], row[3]
-		if kind != "rfc" {
-			continue
-		}
-		seen++
-		if detail == "guion interno" {
-			// Refused by the vector's source; here hyphens are removed.
-			want = "valido_con_digito_discordante"
-		}
+func TestRFCParts(t *testing.T) {
+	f := func(in, letters, date, in1900s, in2000s, homoclave, word string) {
+		t.Helper()
 		r, err := ParseRFC(in)
-		matches, expected := r.CheckDigit()
-		got := "valido"
-		switch {
-		case err != nil:
-			got = "invalido"
-		case !matches && !r.Generic():
-			got = "valido_con_digito_discordante"
+		if err != nil {
+			t.Fatal(err)
 		}
-		if _, digit, ok := strings.Cut(detail, "digito calculado="); ok && digit != string(expected) {
-			t.Errorf("%s: digit %q; want %s", in, expected, digit)
-		}
-		if strings.Contains(detail, "tipo=moral") != r.Moral() && err == nil && detail != "guion interno" {
-			t.Errorf("%s: Moral() = %v; want %s", in, r.Moral(), detail)
-		}
-		if got != want {
-			t.Errorf("%s: %s (%v); want %s, %s", in, got, err, want, detail)
+		earlier, later := r.Days()
+		got := [...]string{r.Letters(), r.Date(), earlier.String(), later.String(), r.Homoclave(), r.Word()}
+		if want := [...]string{letters, date, in1900s, in2000s, homoclave, word}; got != want {
+			t.Errorf("%s: %q; want %q", in, got, want)
 		}
 	}
-	if seen < 61 {
-		t.Errorf("only %d vectors", seen)
-	}
-}
-
-func TestParseRFCDoesNotAllocate(t *testing.T) {
-	for _, in := range []string{"EFO010101AA1", "XAXX010101000", "MUÑ110218LJ6"} {
-		if n := testing.AllocsPerRun(100, func() { sink, _ = ParseRFC(in) }); n != 0 {
-			t.Errorf("ParseRFC(%q) allocates %v times", in, n)
-		}
-	}
+	f("EFO010131AA1", "EFO", "010131", "1901-01-31", "2001-01-31", "AA", "")
+	f("MUÑ110218LJ6", "MUÑ", "110218", "1911-02-18", "2011-02-18", "LJ", "")
+	f("CGB000229SW0", "CGB", "000229", "", "2000-02-29", "SW", "")
+	f("PEDO960229AA1", "PEDO", "960229", "1996-02-29", "2096-02-29", "AA", "PEDO")
+	f("ÑÑÑÑ010101AA1", "ÑÑÑÑ", "010101", "1901-01-01", "2001-01-01", "AA", "")
+	// Only an individual's four letters can be a word.
+	f("PED010101AA1", "PED", "010101", "1901-01-01", "2001-01-01", "AA", "")
 }
 
 var sink RFC
@@ -268,8 +232,8 @@ func FuzzParseRFC(f *testing.F) {
 		if got := unpack(r.Key()); got != s {
 			t.Fatalf("key of %q is that of %q", s, got)
 		}
-		if _, expected := r.CheckDigit(); expected != digitByHand(s) {
-			t.Fatalf("digit of %q = %q; want %q", s, expected, digitByHand(s))
+		if d := r.CheckDigit(); d.Expected != string(digitByHand(s)) {
+			t.Fatalf("digit of %q = %v; want %q", s, d, digitByHand(s))
 		}
 	})
 }
