@@ -53,29 +53,21 @@ var cardBrands = [...]cardBrand{
 	{"verve", lengths(16, 18, 19), []prefixes{{506099, 506127}}},
 }
 
-// brandOf returns the place in cardBrands, plus 1, of the brand whose prefix is
-// the longest that the first eight digits begin with; of two as long, the one of
-// the narrower range. 0 is none.
-func brandOf(first []byte) uint8 {
-	// heads[n] is the number that the first n digits write.
-	var heads [9]uint32
-	for i := range 8 {
-		heads[i+1] = heads[i]*10 + uint32(digitOf(first[i]))
-	}
-	best, bestDigits, bestSpan := uint8(0), 0, uint32(0)
-	for i := range cardBrands {
-		for _, p := range cardBrands[i].prefixes {
-			digits := decimals(p.first)
-			if head := heads[digits]; head < p.first || head > p.last {
-				continue
-			}
-			if span := p.last - p.first; digits > bestDigits || digits == bestDigits && span < bestSpan {
-				best, bestDigits, bestSpan = uint8(i+1), digits, span
-			}
+// cardRange is one range of one brand, ready to be compared.
+type cardRange struct {
+	prefixes
+	digits int   // of both ends
+	brand  uint8 // place in cardBrands plus 1
+}
+
+var cardRanges = func() (all []cardRange) {
+	for i, brand := range cardBrands {
+		for _, p := range brand.prefixes {
+			all = append(all, cardRange{p, decimals(p.first), uint8(i + 1)})
 		}
 	}
-	return best
-}
+	return all
+}()
 
 // decimals returns how many digits n has.
 func decimals(n uint32) int {
@@ -85,4 +77,25 @@ func decimals(n uint32) int {
 		digits++
 	}
 	return digits
+}
+
+// brandOf returns the place in cardBrands, plus 1, of the brand whose prefix is
+// the longest that the first eight digits begin with; of two as long, the one of
+// the narrower range. 0 is none.
+func brandOf(first []byte) uint8 {
+	// heads[n] is the number that the first n digits write.
+	var heads [9]uint32
+	for i := range 8 {
+		heads[i+1] = heads[i]*10 + uint32(digitOf(first[i]))
+	}
+	var best cardRange
+	for _, r := range cardRanges {
+		if head := heads[r.digits]; head < r.first || head > r.last {
+			continue
+		}
+		if r.digits > best.digits || r.digits == best.digits && r.last-r.first < best.last-best.first {
+			best = r
+		}
+	}
+	return best.brand
 }

@@ -2,6 +2,7 @@ package checks
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -33,13 +34,11 @@ func Homoclave(name string) (string, error) {
 			clean.WriteRune('Ñ')
 		default:
 			// The base letter is the first of the decomposition.
-			for _, base := range norm.NFD.String(string(r)) {
-				if 'a' <= base && base <= 'z' {
-					base -= 'a' - 'A'
-				}
-				clean.WriteRune(base)
-				break
+			base, _ := utf8.DecodeRuneInString(norm.NFD.String(string(r)))
+			if 'a' <= base && base <= 'z' {
+				base -= 'a' - 'A'
 			}
+			clean.WriteRune(base)
 		}
 	}
 	s := strings.Join(strings.Fields(clean.String()), " ")

@@ -82,28 +82,13 @@ func ParseRFC(in string) (RFC, error) {
 // onCalendar completes an RFC of the official pattern, which alone admits
 // 31 February.
 func onCalendar(s string, key uint64) (RFC, error) {
-	date := s[len(s)-charsAfterLetters:]
-	if day := date[4:6]; day > "28" && day > lastDay(date[:2], date[2:4]) {
+	date := s[len(s)-charsAfterLetters:][:6]
+	if day := date[4:]; day > "28" && dayOf(1900, date).IsZero() && dayOf(2000, date).IsZero() {
 		return RFC{}, &Problem{valueError, fmt.Sprintf(
 			"«%s» no es un RFC: el día %s del mes %s no existe en 19%s ni en 20%s; revise la fecha AAMMDD «%s».",
-			quote(s), day, date[2:4], date[:2], date[:2], date[:6])}
+			quote(s), day, date[2:4], date[:2], date[:2], date)}
 	}
 	return RFC{s, key}, nil
-}
-
-// lastDay returns the last day of a month, given as digits, in 19yy or 20yy.
-// The two centuries differ only in 1900, which was no leap year.
-func lastDay(year, month string) string {
-	switch month {
-	case "02":
-		if ((year[0]-'0')*10+year[1]-'0')%4 == 0 {
-			return "29"
-		}
-		return "28"
-	case "04", "06", "09", "11":
-		return "30"
-	}
-	return "31"
 }
 
 // explainRFC names the first rule that a normalised text breaks. It is called
@@ -231,10 +216,20 @@ func checkValue(c rune) int {
 // dayOf returns the day that six digits AAMMDD name in a century, the zero date
 // if there is none.
 func dayOf(century int, date string) civil.Date {
-	two := func(i int) int { return digitOf(date[i])*10 + digitOf(date[i+1]) }
-	day, ok := civil.New(century+two(0), time.Month(two(2)), two(4))
-	if !ok {
+	year := century + digitOf(date[0])*10 + digitOf(date[1])
+	month := digitOf(date[2])*10 + digitOf(date[3])
+	day := digitOf(date[4])*10 + digitOf(date[5])
+	last := 31
+	switch month {
+	case 2:
+		if last = 28; year%4 == 0 && year != 1900 { // from 1900 to 2099
+			last = 29
+		}
+	case 4, 6, 9, 11:
+		last = 30
+	}
+	if month < 1 || month > 12 || day < 1 || day > last {
 		return civil.Date{}
 	}
-	return day
+	return civil.Date{Year: year, Month: time.Month(month), Day: day}
 }
