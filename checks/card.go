@@ -6,8 +6,8 @@ import (
 )
 
 // Card is what may be known of a card number after it was read: the number is
-// not in it. All ways of printing a Card show the last four digits alone. The
-// zero Card is no card.
+// not in it, so that two numbers may give equal Cards. All ways of printing a
+// Card show the last four digits alone. The zero Card is no card.
 type Card struct {
 	bin      [8]byte
 	last     [4]byte
