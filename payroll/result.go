@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"cotejo/civil"
 )
@@ -91,10 +92,17 @@ func (c *Calculation) warn(format string, args ...any) {
 	c.Warnings = append(c.Warnings, fmt.Sprintf(format, args...))
 }
 
+// fromMemory begins the verification of figures that no text was compared with.
+const fromMemory = "recordada"
+
 // rest notes that the result rests on a version, once.
 func (c *Calculation) rest(v *Version) {
-	if !slices.Contains(c.Basis.Tables, *v) {
-		c.Basis.Tables = append(c.Basis.Tables, *v)
+	if slices.Contains(c.Basis.Tables, *v) {
+		return
+	}
+	c.Basis.Tables = append(c.Basis.Tables, *v)
+	if strings.HasPrefix(v.Verification, fromMemory) {
+		c.warn("La tabla «%s», versión %s, no se ha cotejado con el texto oficial: confirme sus cifras.", v.Table, v.Version)
 	}
 }
 

@@ -103,17 +103,23 @@ func load[T any](name string, decode func(rows) T) table[T] {
 		v, body := readVersion(file, content)
 		t = append(t, version[T]{v, decode(body)})
 	}
+	t.order(name)
+	return t
+}
+
+// order sorts the versions of a table and stops the program unless they follow
+// each other day by day.
+func (t table[T]) order(name string) {
 	slices.SortFunc(t, func(a, b version[T]) int { return int(a.From.Compact()) - int(b.From.Compact()) })
 	for i := range t {
 		v := &t[i].Version
 		if v.Table != name || path.Base(v.File) != v.Version+".csv" {
 			v.broken("its names are not those of its file")
 		}
-		if i > 0 && t[i-1].To.Days(v.From) != 1 {
+		if i > 0 && (t[i-1].To.IsZero() || t[i-1].To.Days(v.From) != 1) {
 			v.broken("it does not begin on the day after " + t[i-1].File)
 		}
 	}
-	return t
 }
 
 // header names the lines that a file begins with, in order.
