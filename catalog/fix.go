@@ -1,0 +1,274 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"sort"
+	"time"
+
+	"cotejo/civil"
+)
+
+// SeriesFIX is the series of Banco de México that this package holds: the FIX by
+// the day of its determination. The same rate by the day of payment is SF60653.
+const SeriesFIX = "SF43718"
+
+// Basis says which of the three dates of a rate a day is compared with.
+//
+// Banco de México determines the FIX on each banking day; the Diario Oficial
+// publishes it on the next; and it settles obligations on the banking day after
+// that (Ley Monetaria, art. 8; Ley del Banco de México, art. 35; Circular 3/2012,
+// título tercero, capítulo V).
+type Basis uint8
+
+const (
+	// Determination: the rate determined on the day, or last before it.
+	Determination Basis = iota
+	// Publication: the rate in the Diario Oficial of the day, or last before it.
+	Publication
+	// Payment: the rate for payments made on the day.
+	Payment
+)
+
+var basisNames = [...]string{"determinacion", "publicacion_dof", "pagos"}
+
+// String returns the name of the API.
+func (b Basis) String() string { return basisNames[b] }
+
+// ParseBasis reads what String writes.
+func ParseBasis(s string) (Basis, bool) {
+	for i, name := range basisNames {
+		if s == name {
+			return Basis(i), true
+		}
+	}
+	return 0, false
+}
+
+// Gap says why the date of a rate is not the day asked about.
+type Gap string
+
+const (
+	NoGap       Gap = ""
+	Saturday    Gap = "sabado"
+	Sunday      Gap = "domingo"
+	BankHoliday Gap = "inhabil_bancario" // a weekday without a value: N/E in the series
+)
+
+// Fix is one rate of the series as the answer to a question.
+type Fix struct {
+	Rate Rate
+	// Determined is the date of the value in the series. Published and Payable are
+	// the first and the second banking day after it.
+	Determined, Published, Payable civil.Date
+	// PublishedExpected and PayableExpected: the series does not reach that day yet,
+	// so it comes from the calendar of banking days.
+	PublishedExpected, PayableExpected bool
+	// Basis and Day are the question; Gap, why Date() is before Day.
+	Basis Basis
+	Day   civil.Date
+	Gap   Gap
+	// Version is shared and never changes.
+	Version *Version
+}
+
+// Date returns that of the three dates which answers the question.
+func (f *Fix) Date() civil.Date {
+	return [...]civil.Date{f.Determined, f.Published, f.Payable}[f.Basis]
+}
+
+// Expected reports whether Date comes from the calendar, not from the series.
+func (f *Fix) Expected() bool {
+	return f.Basis == Publication && f.PublishedExpected || f.Basis == Payment && f.PayableExpected
+}
+
+// Explain says in Spanish which value was taken and why.
+func (f *Fix) Explain() string {
+	what := [...]string{"determinado", "publicado en el DOF", "aplicable a pagos"}[f.Basis]
+	took := fmt.Sprintf("tipo de cambio FIX de %s, %s el %s (determinado el %s)", f.Rate, what, f.Date(), f.Determined)
+	if f.Basis == Determination {
+		took = fmt.Sprintf("tipo de cambio FIX de %s, determinado el %s", f.Rate, f.Determined)
+	}
+	switch f.Gap {
+	case Saturday, Sunday:
+		return fmt.Sprintf("El %s es %s: no es día hábil bancario. Se usa el último anterior: %s.", f.Day,
+			map[Gap]string{Saturday: "sábado", Sunday: "domingo"}[f.Gap], took)
+	case BankHoliday:
+		return fmt.Sprintf("El %s es inhábil bancario: la serie no tiene dato (N/E). Se usa el último anterior: %s.", f.Day, took)
+	}
+	return "Se usa el " + took + "."
+}
+
+// Why a series has no answer for a day.
+var (
+	ErrBeforeSeries = errors.New("la fecha es anterior a la serie")
+	ErrAfterSeries  = errors.New("la serie cargada no llega a esa fecha")
+	ErrFuture       = errors.New("la fecha es futura: el tipo de cambio todavía no se determina")
+)
+
+// CoverageError says that a series has no value that may answer for a day. Its
+// cause, ErrBeforeSeries, ErrAfterSeries or ErrFuture, is what errors.Is finds.
+type CoverageError struct {
+	Cause error
+	Basis Basis
+	Day   civil.Date
+	// From and To are the first and the last day that have an answer on this basis.
+	From, To civil.Date
+}
+
+func (e *CoverageError) Error() string {
+	return fmt.Sprintf("No hay tipo de cambio FIX para el %s (%s): %v; la serie cargada responde del %s al %s.",
+		e.Day, e.Basis, e.Cause, e.From, e.To)
+}
+
+func (e *CoverageError) Unwrap() error { return e.Cause }
+
+// Observation is one day of a series: a rate, or that there is none (N/E).
+type Observation struct {
+	Day civil.Date
+	// Rate is 0 for N/E.
+	Rate Rate
+}
+
+// Series is the FIX from a first to a last day, one value for each banking day.
+type Series struct {
+	version Version
+	values  []Observation
+	// tail holds the three expected banking days after the last value: what the
+	// dates of the last values are taken from, and where answers end.
+	tail [3]civil.Date
+}
+
+// newSeries takes ownership of values, which ascend.
+func newSeries(version Version, values []Observation) *Series {
+	s := &Series{version: version, values: values}
+	day := values[len(values)-1].Day
+	for i := range s.tail {
+		day = nextBankingDay(day)
+		s.tail[i] = day
+	}
+	return s
+}
+
+// Version returns what the series was read from.
+func (s *Series) Version() *Version { return &s.version }
+
+// All calls yield with each value, oldest first.
+func (s *Series) All(yield func(Observation) bool) {
+	for _, v := range s.values {
+		if !yield(v) {
+			return
+		}
+	}
+}
+
+// date returns the i-th banking day of the series, and those expected after it.
+func (s *Series) date(i int) civil.Date {
+	if n := len(s.values); i >= n {
+		return s.tail[i-n]
+	}
+	return s.values[i].Day
+}
+
+// Last returns the newest value: its determination, its day and no gap.
+func (s *Series) Last() Fix { return s.fix(len(s.values)-1, Determination) }
+
+func (s *Series) fix(i int, basis Basis) Fix {
+	n := len(s.values)
+	f := Fix{
+		Rate: s.values[i].Rate, Determined: s.date(i), Published: s.date(i + 1), Payable: s.date(i + 2),
+		PublishedExpected: i+1 >= n, PayableExpected: i+2 >= n, Basis: basis, Version: &s.version,
+	}
+	f.Day = f.Date()
+	return f
+}
+
+// At returns the rate of a day on a basis: the value whose date on that basis is
+// the day or the last before it. A day that may still get a value of its own has
+// no answer: the error is a *CoverageError, with ErrFuture when the day lies
+// after today. Nothing is allocated for an answer.
+func (s *Series) At(basis Basis, day, today civil.Date) (Fix, error) {
+	shift, n := int(basis), len(s.values)
+	i := sort.Search(n+1, func(i int) bool { return day.Before(s.date(i + shift)) }) - 1
+	if i < 0 || i == n {
+		e := &CoverageError{Cause: ErrBeforeSeries, Basis: basis, Day: day, From: s.date(shift), To: plus(s.date(n+shift), -1)}
+		if i == n {
+			if e.Cause = ErrAfterSeries; today.Before(day) {
+				e.Cause = ErrFuture
+			}
+		}
+		return Fix{}, e
+	}
+	f := s.fix(i, basis)
+	if f.Day != day {
+		f.Day = day
+		switch weekday(day) {
+		case time.Saturday:
+			f.Gap = Saturday
+		case time.Sunday:
+			f.Gap = Sunday
+		default:
+			f.Gap = BankHoliday
+		}
+	}
+	return f, nil
+}
+
+// Extend returns a series with what Banco de México answered for all days since
+// from, in ascending order, as ParseSIE returns it. The days that both have must
+// agree, and from must leave no day between: a hole would be read as holidays.
+// version describes the whole; its Rows are set here. s stays as it is.
+func (s *Series) Extend(version Version, from civil.Date, answered []Observation) (*Series, error) {
+	last := s.values[len(s.values)-1].Day
+	if plus(last, 1).Before(from) {
+		return nil, fmt.Errorf("la serie termina el %s y la respuesta empieza el %s: pida los días que faltan", last, from)
+	}
+	values := make([]Observation, 0, len(s.values)+len(answered))
+	values = append(values, s.values...)
+	kept := sort.Search(len(s.values), func(i int) bool { return !s.values[i].Day.Before(from) })
+	for i, o := range answered {
+		switch {
+		case o.Day.Before(from) || i > 0 && !answered[i-1].Day.Before(o.Day):
+			return nil, fmt.Errorf("el %s está fuera de orden o antes de lo pedido, el %s", o.Day, from)
+		case o.Rate == 0:
+		case last.Before(o.Day):
+			values = append(values, o)
+		case kept == len(s.values) || s.values[kept] != o:
+			return nil, fmt.Errorf("el %s la serie dice otra cosa que la respuesta (%s): revise cuál se corrigió", o.Day, o.Rate)
+		default:
+			kept++
+		}
+	}
+	if kept < len(s.values) {
+		return nil, fmt.Errorf("la respuesta no tiene el %s, que la serie sí tiene", s.values[kept].Day)
+	}
+	version.Rows = len(values)
+	return newSeries(version, values), nil
+}
+
+// ReadSeries reads the catalogue banxico_fix. Its version is of the last day.
+func ReadSeries(data []byte) (*Series, error) {
+	var values []Observation
+	version, err := ReadFile(data, "banxico_fix", []string{"fecha_determinacion", "fix_mxn_por_usd"}, func(f []string) error {
+		day, err := civil.Parse(f[0])
+		if err != nil {
+			return err
+		}
+		rate, err := ParseRate(f[1])
+		if err != nil {
+			return err
+		}
+		if n := len(values); n > 0 && !values[n-1].Day.Before(day) {
+			return fmt.Errorf("el %s no sigue al %s", day, values[n-1].Day)
+		}
+		values = append(values, Observation{Day: day, Rate: rate})
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if last := values[len(values)-1].Day; last != version.Date {
+		return nil, fmt.Errorf("la versión es del %s y el último dato del %s", version.Date, last)
+	}
+	return newSeries(version, values), nil
+}
