@@ -68,6 +68,9 @@ type Fix struct {
 	Basis Basis
 	Day   civil.Date
 	Gap   Gap
+	// GapExpected: the series does not reach Day, so that it is a bank holiday comes
+	// from the calendar.
+	GapExpected bool
 	// Version is shared and never changes.
 	Version *Version
 }
@@ -94,7 +97,11 @@ func (f *Fix) Explain() string {
 		return fmt.Sprintf("El %s es %s: no es día hábil bancario. Se usa el último anterior: %s.", f.Day,
 			map[Gap]string{Saturday: "sábado", Sunday: "domingo"}[f.Gap], took)
 	case BankHoliday:
-		return fmt.Sprintf("El %s es inhábil bancario: la serie no tiene dato (N/E). Se usa el último anterior: %s.", f.Day, took)
+		why := "la serie no tiene dato (N/E)"
+		if f.GapExpected {
+			why = "así lo prevé el calendario, y la serie no llega a ese día"
+		}
+		return fmt.Sprintf("El %s es inhábil bancario: %s. Se usa el último anterior: %s.", f.Day, why, took)
 	}
 	return "Se usa el " + took + "."
 }
@@ -208,7 +215,7 @@ func (s *Series) At(basis Basis, day, today civil.Date) (Fix, error) {
 		case time.Sunday:
 			f.Gap = Sunday
 		default:
-			f.Gap = BankHoliday
+			f.Gap, f.GapExpected = BankHoliday, s.values[n-1].Day.Before(day)
 		}
 	}
 	return f, nil

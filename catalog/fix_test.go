@@ -96,6 +96,9 @@ func TestFixCoversTheDaysOff(t *testing.T) {
 			t.Errorf("%s: %+v %v", on, x, err)
 		}
 	}
+	if x, _ := s.At(Determination, day("2026-04-02"), now); x.Gap != BankHoliday || !x.GapExpected || !strings.Contains(x.Explain(), "así lo prevé el calendario") {
+		t.Errorf("Jueves Santo: %+v", x)
+	}
 	if _, err := s.At(Determination, day("2026-04-06"), now); !errors.Is(err, ErrAfterSeries) {
 		t.Errorf("lunes: %v", err)
 	}
