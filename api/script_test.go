@@ -23,6 +23,7 @@ import (
 //	job NAME STATUS [DETAIL]    how the last run of a scheduled task, now, ended
 //	GET|HEAD|… TARGET [KEY]     ask, as one of the fixture's keys
 //	with HEADER: VALUE          a header of the next request, before it
+//	json TEXT                   the body of the next request, before it
 //	status == N
 //	header NAME == VALUE        header NAME absent      header NAME contains TEXT
 //	body PATH == JSON           .a.b.0 walks the answer; PATH . is all of it
@@ -52,7 +53,7 @@ func runScript(t *testing.T, file string) {
 	f := newFixture(t)
 	var headers []string
 	var last answer
-	var before []byte
+	var before, content []byte
 	saved := map[string]string{}
 	for n, line := range strings.Split(string(must(os.ReadFile(file))), "\n") {
 		line = strings.TrimSpace(line)
@@ -87,12 +88,14 @@ func runScript(t *testing.T, file string) {
 			f.runJob(rest)
 		case "with":
 			headers = append(headers, rest)
+		case "json":
+			content = []byte(rest)
 		case "GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS":
 			target, key, _ := strings.Cut(rest, " ")
 			before = last.body
 			f.t = t
-			last = f.send(word, target, append(headers, f.keyHeader(key)...)...)
-			headers = nil
+			last = f.sendBody(word, target, content, append(headers, f.keyHeader(key)...)...)
+			headers, content = nil, nil
 		case "status":
 			if want := strings.TrimPrefix(rest, "== "); strconv.Itoa(last.status) != want {
 				fail("got %d", last.status)

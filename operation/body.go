@@ -68,6 +68,9 @@ func checkReadable(s *jsonschema.Schema) error {
 		rest.Items, rest.MinItems, rest.MaxItems = nil, nil, nil
 	case "string":
 		rest.Enum, rest.MinLength, rest.MaxLength, rest.Pattern, rest.WriteOnly = nil, nil, nil, "", false
+		if rest.Format == "date" {
+			rest.Format = ""
+		}
 	case "integer", "number":
 		rest.Minimum, rest.ExclusiveMinimum, rest.Maximum = nil, nil, nil
 	case "boolean":
@@ -200,7 +203,7 @@ func (c *content) check(s *jsonschema.Schema, v any, at place) any {
 			c.note(at.limits(s, f, string(v)))
 			return v
 		}
-		return c.wrong("float_type", "un número", v, at)
+		return c.wrong("float_type", unquoted("un número", v), v, at)
 	default: // integer
 		if v, ok := v.(json.Number); ok {
 			n, ok := whole(v)
@@ -210,7 +213,7 @@ func (c *content) check(s *jsonschema.Schema, v any, at place) any {
 			c.note(at.limits(s, float64(n), string(v)))
 			return n
 		}
-		return c.wrong("int_type", "un número entero", v, at)
+		return c.wrong("int_type", unquoted("un número entero", v), v, at)
 	}
 }
 
@@ -274,6 +277,15 @@ func (c *content) wrong(kind, want string, v any, at place) any {
 	}
 	c.note(at.item(kind, "«"+at.name+"» debe ser "+want, v, nil))
 	return nil
+}
+
+// unquoted says how to write a number to whom sent it as a text: one is never read
+// out of the other, since a text may be written in ways that not all read alike.
+func unquoted(want string, v any) string {
+	if _, text := v.(string); text {
+		want += ", sin comillas"
+	}
+	return want
 }
 
 // whole reads a number that has no fraction, however it is written.

@@ -24,6 +24,7 @@ func posting() Operation {
 		Maybe("anual", Flag("")),
 		Maybe("tipo", OneOf("", "paquete", "individual")),
 		Maybe("nota", OrNull(Text(""))),
+		Maybe("dia", Day("")),
 		Maybe("pan", &jsonschema.Schema{Type: "string", WriteOnly: true, MaxLength: ptr(19)}),
 		Maybe("lista", &jsonschema.Schema{Type: "array", MaxItems: ptr(3), Items: Members(F("rfc", Text("")))}),
 	)}
@@ -44,8 +45,8 @@ func TestBody(t *testing.T) {
 	}
 	f(`{"referencia":"AB","monto":10}`, map[string]any{"referencia": "AB", "monto": json.Number("10"), "dias": 15})
 	// The digits of an amount are kept as sent.
-	f(` {"monto":123456789.10,"referencia":"AB","dias":3.0,"anual":true,"tipo":"paquete","nota":null,"lista":[{"rfc":"x"}]} `, map[string]any{
-		"referencia": "AB", "monto": json.Number("123456789.10"), "dias": 3, "anual": true, "tipo": "paquete", "nota": nil,
+	f(` {"monto":123456789.10,"referencia":"AB","dias":3.0,"anual":true,"tipo":"paquete","nota":null,"dia":"2024-02-29","lista":[{"rfc":"x"}]} `, map[string]any{
+		"referencia": "AB", "monto": json.Number("123456789.10"), "dias": 3, "anual": true, "tipo": "paquete", "nota": nil, "dia": "2024-02-29",
 		"lista": []any{map[string]any{"rfc": "x"}},
 	})
 	f(`{"referencia":"AB","monto":1,"zeta":{"a":1},"alfa":2,"lista":[{"rfc":"x","beta":1}]}`, map[string]any{
@@ -98,6 +99,15 @@ func TestBodyFaults(t *testing.T) {
 		"body.dias less_than_equal", "body.lista.0 dict_type", "body.lista.1.rfc missing", "body.lista.2.rfc string_type")
 	f(`{"monto":1,"referencia":"AB","lista":[{},{},{},{}]}`, "body.lista too_long")
 	f(`{"monto":1,"referencia":"AB","dias":1e300}`, "body.dias int_from_float")
+
+	for _, day := range []string{"2026-02-30", "2026-2-3", "30/02/2026", "", "2026-02-03T00:00:00Z", "٢٠٢٦-02-03", "0000-01-01"} {
+		if got := f(`{"monto":1,"referencia":"AB","dia":"`+day+`"}`, "body.dia date_parsing").Items[0].Input; got != day {
+			t.Fatalf("the day is echoed as %v", got)
+		}
+	}
+	if got := f(`{"monto":"1","referencia":"AB"}`, "body.monto float_type").Items[0].Msg; got != "«monto» debe ser un número, sin comillas" {
+		t.Fatalf("a number in quotes: %s", got)
+	}
 
 	if got := f(`{"monto":1,"referencia":"AB","lista":[3]}`, "body.lista.0 dict_type").Items[0]; got.Loc[2] != 0 {
 		t.Fatalf("a position is %v", got.Loc)
@@ -191,7 +201,7 @@ func TestBodySchemaIsEnforced(t *testing.T) {
 	f(func(o *Operation) { o.Body.MaxBytes = 0 }, "without limit")
 	f(func(o *Operation) { o.Body.Schema = Text("") }, "not an object")
 	f(func(o *Operation) { o.Body.Schema = Object(F("a", Text(""))) }, "not enforced")
-	f(func(o *Operation) { o.Body.Schema = Members(F("a", Day(""))) }, "not enforced")
+	f(func(o *Operation) { o.Body.Schema = Members(F("a", Moment(""))) }, "not enforced")
 	f(func(o *Operation) { o.Body.Schema = Members(F("a", &jsonschema.Schema{})) }, "type")
 	f(func(o *Operation) { o.Body.Schema = Members(F("a", List(Always(1), ""))) }, "a: ")
 	f(func(o *Operation) {

@@ -216,10 +216,17 @@ func (at place) textLimits(s *jsonschema.Schema, text string) *Item {
 		return at.item("string_too_short", "«"+at.name+"» debe tener al menos "+strconv.Itoa(*s.MinLength)+" caracteres", text, map[string]any{"min_length": *s.MinLength})
 	case s.MaxLength != nil && n > *s.MaxLength:
 		return at.item("string_too_long", "«"+at.name+"» debe tener a lo más "+strconv.Itoa(*s.MaxLength)+" caracteres", text, map[string]any{"max_length": *s.MaxLength})
+	case s.Format == "date" && !isDay(text):
+		return at.item("date_parsing", "«"+at.name+"» debe ser un día que exista, AAAA-MM-DD", text, nil)
 	case s.Pattern != "" && !pattern(s).MatchString(text):
 		return at.item("string_pattern_mismatch", "«"+at.name+"» no tiene la forma esperada: "+at.description, text, map[string]any{"pattern": s.Pattern})
 	}
 	return nil
+}
+
+func isDay(text string) bool {
+	_, err := civil.Parse(text)
+	return err == nil
 }
 
 // item describes what is wrong at a place. The input is echoed only up to what a
