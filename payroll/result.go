@@ -106,6 +106,10 @@ func (c *Calculation) rest(v *Version) {
 	}
 }
 
+// RestsOn returns the versions of tables that the result rests on. It must not
+// be changed.
+func (c *Calculation) RestsOn() []Version { return c.Basis.Tables }
+
 // exempt returns what the tax leaves free of an amount, times daily UMA.
 func exempt(concept string, amount Pesos, times int, daily Pesos, basis string) Exemption {
 	limit := Pesos(times) * daily
