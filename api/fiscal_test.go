@@ -201,3 +201,21 @@ func TestFiscalMovement(t *testing.T) {
 		t.Errorf("%d movements, want %d", got, before)
 	}
 }
+
+// TestFiscalPage: the page for people shows requests and figures that are true.
+func TestFiscalPage(t *testing.T) {
+	f := newFixture(t)
+	request := regexp.MustCompile("(?s)\\*\\*([A-Z][A-Za-z ]+)\\*\\* `(\\{.*?\\})`.*?\\*\\*([0-9,]+\\.[0-9]{2})\\*\\*")
+	paths := map[string]string{"Aguinaldo": "aguinaldo", "Vacation premium": "prima-vacacional", "Finiquito": "finiquito", "IMSS": "imss", "ISR": "isr"}
+	found := request.FindAllStringSubmatch(string(must(os.ReadFile("../docs/fiscal.md"))), -1)
+	for _, m := range found {
+		a := f.sendBody("POST", "/v1/fiscal/"+paths[m[1]], []byte(m[2]), f.keyHeader("test")...)
+		want := `"` + strings.ReplaceAll(m[3], ",", "") + `"`
+		if a.status != 200 || !strings.Contains(string(a.body), want) {
+			t.Errorf("%s: %d, want %s in %s", m[1], a.status, want, a.body)
+		}
+	}
+	if len(found) != len(paths) {
+		t.Errorf("%d worked examples were found", len(found))
+	}
+}

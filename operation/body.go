@@ -19,8 +19,8 @@ import (
 // Body is the JSON body that an operation reads.
 type Body struct {
 	// Schema is an object made with Members: what it does not declare is ignored
-	// and reported. A text that is WriteOnly is never echoed. Limits are enforced,
-	// a Default stands for an absent member.
+	// and reported. A text that is WriteOnly is never echoed. Limits are enforced, and
+	// that a date (Day) exists; a Default stands for an absent member.
 	Schema   *jsonschema.Schema
 	MaxBytes int
 }

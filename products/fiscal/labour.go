@@ -15,7 +15,7 @@ const (
 )
 
 func aguinaldo() op.Operation {
-	const target, least = "/v1/fiscal/aguinaldo", "; con menos que el mínimo de ley, 15, se advierte."
+	const target = "/v1/fiscal/aguinaldo"
 	return op.Operation{
 		ID: "calcularAguinaldo", Path: target, Service: labour, Summary: "Aguinaldo",
 		Description: "Calcula el aguinaldo (LFT 87): salario_diario × dias_aguinaldo × días trabajados, a lo más 365, entre 365. " +
@@ -24,7 +24,7 @@ func aguinaldo() op.Operation {
 		Body: body(
 			op.F(dailyWage, amount("Cuota diaria en pesos, sin integrar.", payroll.MaxDailyWage)),
 			op.Maybe("dias_trabajados", count("Días trabajados del año; el 366 no agrega importe.", 1, payroll.MaxDaysWorked, "365")),
-			op.Maybe("dias_aguinaldo", count("Días de salario que se pagan"+least, 1, payroll.MaxDaysOfBonus, "15")),
+			op.Maybe("dias_aguinaldo", count("Días de salario que se pagan; con menos que el mínimo de ley, 15, se advierte.", 1, payroll.MaxDaysOfBonus, "15")),
 			op.Maybe(asOf, tablesDay()),
 		),
 		Output: answer("Aguinaldo", labour,
