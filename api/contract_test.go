@@ -17,6 +17,7 @@ import (
 	"cotejo/operation"
 	"cotejo/products/company"
 	"cotejo/products/fiscal"
+	"cotejo/products/identifiers"
 	"cotejo/products/platform"
 )
 
@@ -170,7 +171,7 @@ func canonical(name string) string {
 // table assembles every operation, for tests that ask nothing.
 func table(t *testing.T) operation.Table {
 	t.Helper()
-	table, err := operation.NewTable(company.Operations(), fiscal.Operations(), platform.Operations(platform.Config{}))
+	table, err := operation.NewTable(company.Operations(), fiscal.Operations(), identifiers.Operations(), platform.Operations(platform.Config{}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,6 +28,11 @@ func (op *Operation) included() bool {
 // confidential reports whether nothing that depends on the input may be kept, not
 // even a hash: the input has few enough values to be guessed from it.
 func (op *Operation) confidential() bool {
+	for i := range op.Params {
+		if op.Params[i].Schema.WriteOnly {
+			return true
+		}
+	}
 	if op.Body == nil {
 		return false
 	}

@@ -73,7 +73,7 @@ type Input struct {
 }
 
 // Today is the civil day on which a question is asked (Operation.Ask): for
-// limits that move with it. What is answered must not depend on it.
+// limits that move with it. What is recorded must not depend on it.
 func (in Input) Today() civil.Date { return in.today }
 
 // Get returns the value of a declared parameter, or member of the body, that is
@@ -148,7 +148,7 @@ func (op *Operation) decode(r *Request) (Input, []string, error) {
 }
 
 func (p *Param) place() place {
-	return place{loc: []any{string(p.In), p.Name}, name: p.Name, description: p.Description}
+	return place{loc: []any{string(p.In), p.Name}, name: p.Name, description: p.Description, secret: p.Schema.WriteOnly}
 }
 
 func (p *Param) read(text string) (any, *Item) {

@@ -75,9 +75,11 @@ type Operation struct {
 type Param struct {
 	Name        string
 	In          In
-	Description string             // Spanish
-	Schema      *jsonschema.Schema // type boolean, integer or string; limits are enforced unless Parse is set
-	Default     any                // value when a query parameter is absent
+	Description string // Spanish
+	// Schema is of type boolean, integer or string; limits are enforced unless Parse
+	// is set. Of a value that is WriteOnly nothing is kept (see confidential).
+	Schema  *jsonschema.Schema
+	Default any // value when a query parameter is absent
 	// Parse reads the text in the place of Schema. A *checks.Problem becomes an
 	// item of the 422 answer.
 	Parse func(text string) (any, error)

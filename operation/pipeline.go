@@ -114,7 +114,9 @@ func (p *Pipeline) do(ctx context.Context, r *Request, resp *Response, dst []byt
 		return err
 	}
 	in, unknown, err := op.decode(r)
-	resp.Unknown = unknown
+	if len(unknown) > 0 && !op.confidential() { // a misplaced secret may be among them
+		resp.Unknown = unknown
+	}
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"cotejo/operation"
 	"cotejo/products/company"
 	"cotejo/products/fiscal"
+	"cotejo/products/identifiers"
 	"cotejo/products/platform"
 	"cotejo/snapshots"
 )
@@ -91,7 +92,7 @@ func startService(ctx context.Context, n *node, log *slog.Logger, access io.Writ
 		Catalogue: n.sources, Live: s.live, Pipeline: pipeline, Now: now, Jobs: n.jobStates,
 		Conditions: s.conditions(), Notices: s.notices,
 	}
-	table, err := operation.NewTable(company.Operations(), fiscal.Operations(), platform.Operations(about))
+	table, err := operation.NewTable(company.Operations(), fiscal.Operations(), identifiers.Operations(), platform.Operations(about))
 	if err != nil {
 		return nil, err
 	}
