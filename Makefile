@@ -58,6 +58,7 @@ kill: ## kill -9 of a writing process, KILLS times: no acknowledged write may be
 bench: build ## what we claim about speed, as ratios
 	bin/cotejo bench company
 	bin/cotejo bench ledger
+	bin/cotejo bench checks
 
 fuzz: ## every fuzz target for FUZZTIME
 	@set -e; for package in $$($(GO) list $(PACKAGES)); do \

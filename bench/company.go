@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -72,7 +71,7 @@ func Company(ctx context.Context, h Host, full bool) (_ Report, err error) {
 		return report, err
 	}
 	defer func() { err = errors.Join(err, server.stop()) }()
-	body, err := typicalAnswer(server.addr, key)
+	body, err := typicalAnswer(server.addr, key, "/v1/empresa/ZZZ990101AB1") // on no list
 	if err != nil {
 		return report, err
 	}
@@ -92,26 +91,18 @@ func Company(ctx context.Context, h Host, full bool) (_ Report, err error) {
 	}
 	defer func() { err = errors.Join(err, floor.stop()) }()
 
-	type side struct {
-		name              string
-		server            *child
-		perCPU, perSecond []float64
-	}
 	ours, theirs, least := &side{name: "servicio", server: server}, &side{name: "servidor vacío", server: bare}, &side{name: "servidor de piso", server: floor}
-	for i := range repeats + 1 {
-		h.Progress("HTTP, vuelta %d de %d", i, repeats)
-		for _, side := range []*side{ours, theirs, least} {
-			start := time.Now()
-			n, err := load(ctx, side.server.addr, key, listed, window)
-			wall := time.Since(start).Seconds()
-			cpu, errCPU := side.server.window()
-			if err := errors.Join(err, errCPU); err != nil {
-				return report, fmt.Errorf("%s: %w", side.name, err)
-			}
-			if i > 0 { // the first is a warm-up
-				side.perCPU, side.perSecond = append(side.perCPU, float64(n)/cpu), append(side.perSecond, float64(n)/wall)
-			}
+	next := func(dst []byte, random *rand.Rand) []byte {
+		rfc := ""
+		if random.IntN(100) < httpHits {
+			rfc = listed[random.IntN(len(listed))]
+		} else {
+			rfc = RandomRFC(random)
 		}
+		return append(append(dst, "/v1/empresa/"...), rfc...)
+	}
+	if err := compare(ctx, h, key, next, []*side{ours, theirs, least}, repeats, window); err != nil {
+		return report, err
 	}
 	memory, err := server.anonymousMB()
 	if err != nil {

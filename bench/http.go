@@ -140,9 +140,39 @@ func (c *child) anonymousMB() (float64, error) {
 	return 0, errors.New("el núcleo no dice RssAnon")
 }
 
+// side is one server of a comparison.
+type side struct {
+	name              string
+	server            *child
+	perCPU, perSecond []float64 // answers, one value for each repeat
+}
+
+// asking appends the path of the next request.
+type asking func(dst []byte, random *rand.Rand) []byte
+
+// compare asks the same of every side in turn, repeats times after a warm-up.
+func compare(ctx context.Context, h Host, key string, next asking, sides []*side, repeats int, window time.Duration) error {
+	for i := range repeats + 1 {
+		h.Progress("HTTP, vuelta %d de %d", i, repeats)
+		for _, side := range sides {
+			start := time.Now()
+			n, err := load(ctx, side.server.addr, key, next, window)
+			wall := time.Since(start).Seconds()
+			cpu, errCPU := side.server.window()
+			if err := errors.Join(err, errCPU); err != nil {
+				return fmt.Errorf("%s: %w", side.name, err)
+			}
+			if i > 0 { // the first is a warm-up
+				side.perCPU, side.perSecond = append(side.perCPU, float64(n)/cpu), append(side.perSecond, float64(n)/wall)
+			}
+		}
+	}
+	return nil
+}
+
 // load asks addr from all connections for a while and returns how many answers
 // came. Any answer but 200 fails it.
-func load(ctx context.Context, addr, key string, rfcs []string, duration time.Duration) (int, error) {
+func load(ctx context.Context, addr, key string, next asking, duration time.Duration) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, duration)
 	defer cancel()
 	var answers atomic.Int64
@@ -152,7 +182,7 @@ func load(ctx context.Context, addr, key string, rfcs []string, duration time.Du
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			if err := ask(ctx, addr, key, rfcs, rand.New(rand.NewPCG(uint64(i), 7)), &answers); err != nil {
+			if err := ask(ctx, addr, key, next, rand.New(rand.NewPCG(uint64(i), 7)), &answers); err != nil {
 				failures <- err
 				cancel()
 			}
@@ -163,7 +193,7 @@ func load(ctx context.Context, addr, key string, rfcs []string, duration time.Du
 	return int(answers.Load()), <-failures
 }
 
-func ask(ctx context.Context, addr, key string, listed []string, random *rand.Rand, answers *atomic.Int64) error {
+func ask(ctx context.Context, addr, key string, next asking, random *rand.Rand, answers *atomic.Int64) error {
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
 		return err
@@ -178,13 +208,8 @@ func ask(ctx context.Context, addr, key string, listed []string, random *rand.Ra
 	var request []byte
 	var response fasthttp.Response
 	for ctx.Err() == nil {
-		rfc := ""
-		if random.IntN(100) < httpHits {
-			rfc = listed[random.IntN(len(listed))]
-		} else {
-			rfc = RandomRFC(random)
-		}
-		request = fmt.Appendf(request[:0], "GET /v1/empresa/%s HTTP/1.1\r\nHost: %s\r\nX-Api-Key: %s\r\n\r\n", rfc, addr, key)
+		request = next(append(request[:0], "GET "...), random)
+		request = fmt.Appendf(request, " HTTP/1.1\r\nHost: %s\r\nX-Api-Key: %s\r\n\r\n", addr, key)
 		if _, err := conn.Write(request); err != nil {
 			return err
 		}
@@ -192,20 +217,21 @@ func ask(ctx context.Context, addr, key string, listed []string, random *rand.Ra
 			return err
 		}
 		if response.StatusCode() != fasthttp.StatusOK {
-			return fmt.Errorf("%s: %d %s", rfc, response.StatusCode(), response.Body())
+			line, _, _ := bytes.Cut(request, []byte{'\r'})
+			return fmt.Errorf("%s: %d %s", line, response.StatusCode(), response.Body())
 		}
 		answers.Add(1)
 	}
 	return nil
 }
 
-// typicalAnswer returns the body for an RFC that is on no list.
-func typicalAnswer(addr, key string) ([]byte, error) {
+// typicalAnswer returns the body of what a path is answered.
+func typicalAnswer(addr, key, path string) ([]byte, error) {
 	request := fasthttp.AcquireRequest()
 	defer fasthttp.ReleaseRequest(request)
 	response := fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseResponse(response)
-	request.SetRequestURI("http://" + addr + "/v1/empresa/ZZZ990101AB1")
+	request.SetRequestURI("http://" + addr + path)
 	request.Header.Set("X-Api-Key", key)
 	if err := fasthttp.Do(request, response); err != nil {
 		return nil, err

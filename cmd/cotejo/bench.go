@@ -22,7 +22,7 @@ import (
 const benchAskers = 128
 
 type benchCmd struct {
-	Name string `arg:"" enum:"company,ledger" help:"Qué medir: company o ledger."`
+	Name string `arg:"" enum:"company,ledger,checks" help:"Qué medir: company, ledger o checks."`
 	Full bool   `help:"Tamaños reales, sin límite de tiempo."`
 }
 
@@ -39,7 +39,7 @@ func (c *benchCmd) Run(a *app) error {
 		Progress: func(format string, args ...any) { fmt.Fprintf(a.stderr, format+"\n", args...) },
 	}
 	measure := map[string]func(context.Context, bench.Host, bool) (bench.Report, error){
-		"company": bench.Company, "ledger": bench.Ledger,
+		"company": bench.Company, "ledger": bench.Ledger, "checks": bench.Checks,
 	}[c.Name]
 	report, err := measure(a.ctx, host, c.Full)
 	if err != nil {
