@@ -87,15 +87,22 @@ func (l *accessLog) flush() {
 	l.spare = full
 }
 
-// add appends the line of an exchange. Everything in it is a constant, a number
+// appendMillis appends a moment as 2006-01-02T15:04:05.000Z. The standard library
+// takes a fifth of the time for a layout that it knows.
+func appendMillis(b []byte, t time.Time) []byte {
+	b = t.UTC().AppendFormat(b, time.RFC3339)
+	ms := t.Nanosecond() / 1e6
+	return append(b[:len(b)-1], '.', byte('0'+ms/100), byte('0'+ms/10%10), byte('0'+ms%10), 'Z')
+}
+
+// add appends the line of an exchange that ended now. Everything in it is a constant, a number
 // or an id whose alphabet needs no escape in JSON.
-func (l *accessLog) add(e *exchange) {
+func (l *accessLog) add(e *exchange, now time.Time) {
 	if l.to == nil {
 		return
 	}
-	now := time.Now()
 	b := append(e.line[:0], `{"time":"`...)
-	b = now.UTC().AppendFormat(b, "2006-01-02T15:04:05.000Z")
+	b = appendMillis(b, now)
 	b = append(b, `","msg":"peticion","request_id":"`...)
 	b = append(b, e.id...)
 	b = append(b, `","metodo":"`...)

@@ -99,3 +99,13 @@ func TestAccessLogClose(t *testing.T) {
 	none.close()
 	none.close()
 }
+
+func TestAppendMillis(t *testing.T) {
+	for _, nanos := range []int{0, 999_999, 1_000_000, 45_000_000, 999_999_999} {
+		at := time.Date(2026, 11, 20, 23, 59, 59, nanos, time.FixedZone("", -6*3600))
+		got, want := string(appendMillis([]byte("x"), at)), "x"+at.UTC().Format("2006-01-02T15:04:05.000Z")
+		if got != want {
+			t.Errorf("%d ns: %s, want %s", nanos, got, want)
+		}
+	}
+}

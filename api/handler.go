@@ -263,8 +263,9 @@ func (e *exchange) end() {
 		e.inflight.Dec()
 		e.inflight = nil
 	}
-	e.metrics.answered(e.ctx.Response.StatusCode(), time.Since(e.started))
-	e.access.add(e)
+	now := time.Now()
+	e.metrics.answered(e.ctx.Response.StatusCode(), now.Sub(e.started))
+	e.access.add(e, now)
 	if cap(e.answer) > maxKept {
 		return
 	}

@@ -2,12 +2,17 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"cotejo/ledger"
+	"cotejo/operation"
 )
 
 // TestCardLeavesNothing sends a card number in every place where a client may put
@@ -85,4 +90,34 @@ func readAll(t *testing.T, fs vfs.FS, name string) []byte {
 		t.Fatal(fmt.Errorf("%s: %w", name, err))
 	}
 	return b.Bytes()
+}
+
+// TestCLABEIsNotKept: when an account number is paid for, the movement holds no hash
+// of it, and the answer is not stored under the caller's key.
+func TestCLABEIsNotKept(t *testing.T) {
+	const number = "002010077777777771"
+	f := newFixture(t)
+	op := *f.table.Find("validarClabe")
+	op.Service = "LABORAL" // a validator is free while there is money
+	paid := must(operation.NewTable([]operation.Operation{withoutQuote(op)}))[0]
+	for range 2 {
+		r, err := f.pipeline.Do(context.Background(), &operation.Request{
+			Operation: paid, Key: []byte(f.keys["live"]), IdempotencyKeys: [][]byte{[]byte("k")},
+			Args: []operation.Arg{{In: operation.InPath, Name: "clabe", Value: number}},
+		}, nil)
+		if err != nil || r.Replayed || !r.Charged {
+			t.Fatalf("%+v, %v", r, err)
+		}
+	}
+	list := f.movements("live")
+	if m := list[len(list)-1]; m.Kind != ledger.KindUse || m.Input != [32]byte{} {
+		t.Errorf("%+v", m)
+	}
+}
+
+// withoutQuote takes away what NewTable adds.
+func withoutQuote(op operation.Operation) operation.Operation {
+	op.Params = slices.DeleteFunc(slices.Clone(op.Params), func(p operation.Param) bool { return p.Name == "simular" })
+	op.Examples = nil
+	return op
 }

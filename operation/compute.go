@@ -20,10 +20,7 @@ type Computed struct {
 
 // included reports whether the operation costs nothing while the account has a
 // valid package balance.
-func (op *Operation) included() bool {
-	p, ok := PriceOf(op.Service)
-	return ok && p.Package == 0
-}
+func (op *Operation) included() bool { return op.Service != "" && op.price.Package == 0 }
 
 // confidential reports whether nothing that depends on the input may be kept, not
 // even a hash: the input has few enough values to be guessed from it.
@@ -46,7 +43,8 @@ func (op *Operation) confidential() bool {
 
 // compute answers by a calculation. The errors come in the order of Do; that of the
 // calculation itself before money is looked at, since it costs next to nothing.
-func (p *Pipeline) compute(ctx context.Context, r *Request, in Input, resp *Response, dst []byte) error {
+// now is when the request was let in.
+func (p *Pipeline) compute(ctx context.Context, r *Request, in Input, now time.Time, resp *Response, dst []byte) error {
 	op, who := r.Operation, resp.Principal
 	if in.simulated() {
 		if err := p.enter(ctx, ClassRead, who.Org); err != nil {
@@ -72,7 +70,7 @@ func (p *Pipeline) compute(ctx context.Context, r *Request, in Input, resp *Resp
 	}
 	defer p.leave(class, who.Org)
 	if once != nil {
-		answer, found, err := p.Ledger.RecallUse(ctx, who.Account, who.Org, *once, p.Now())
+		answer, found, err := p.Ledger.RecallUse(ctx, who.Account, who.Org, *once, now)
 		if err != nil {
 			return err
 		}
@@ -97,7 +95,7 @@ func (p *Pipeline) compute(ctx context.Context, r *Request, in Input, resp *Resp
 	}
 	body = append(body, '}')
 	if computed.Charged && who.Mode == accounts.Live {
-		if body, err = p.use(ctx, r, &computed, once, body, resp); err != nil {
+		if body, err = p.use(ctx, r, now, &computed, once, body, resp); err != nil {
 			return err
 		}
 	}
@@ -107,8 +105,8 @@ func (p *Pipeline) compute(ctx context.Context, r *Request, in Input, resp *Resp
 
 // use pays for a computed answer, and returns what is to be answered: another
 // process may have been faster under the same key.
-func (p *Pipeline) use(ctx context.Context, r *Request, computed *Computed, once *ledger.Once, body []byte, resp *Response) ([]byte, error) {
-	op, who, now := r.Operation, resp.Principal, p.Now()
+func (p *Pipeline) use(ctx context.Context, r *Request, now time.Time, computed *Computed, once *ledger.Once, body []byte, resp *Response) ([]byte, error) {
+	op, who := r.Operation, resp.Principal
 	price, err := p.quote(op, true, who, now, false)
 	if err == nil {
 		err = price.refusal()

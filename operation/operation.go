@@ -67,6 +67,9 @@ type Operation struct {
 	// Read answers for free and leaves no record.
 	Read func(context.Context, Call) (Response, error)
 
+	// NewTable sets the rest.
+
+	price Price // of Service
 	// document is the OpenAPI document of the table that the operation is in.
 	document func() ([]byte, error)
 }
@@ -220,7 +223,8 @@ func (op *Operation) check() error {
 		return fmt.Errorf("a free operation has no service, no prefix and charges nothing")
 	}
 	if op.Service != "" {
-		if _, ok := PriceOf(op.Service); !ok {
+		var ok bool
+		if op.price, ok = PriceOf(op.Service); !ok {
 			return fmt.Errorf("no price for %s", op.Service)
 		}
 	}

@@ -123,9 +123,10 @@ func (p *Pipeline) do(ctx context.Context, r *Request, resp *Response, dst []byt
 	if op.Read != nil {
 		return p.read(ctx, op, in, resp)
 	}
-	in.today = civil.Of(p.Now())
+	now := p.Now()
+	in.today = civil.Of(now)
 	if op.Compute != nil {
-		return p.compute(ctx, r, in, resp, dst)
+		return p.compute(ctx, r, in, now, resp, dst)
 	}
 	q, err := op.Ask(in)
 	if err != nil {

@@ -38,7 +38,7 @@ func (q *quote) enough() bool { return q.balance >= q.cost }
 // meets. A charge may still find less: money is only certain in the ledger's order.
 // The balance of a quote without a cost is read only if it is shown.
 func (p *Pipeline) quote(op *Operation, chargeable bool, who accounts.Principal, now time.Time, shown bool) (q quote, err error) {
-	q.price, _ = PriceOf(op.Service) // NewTable saw to it
+	q.price = op.price
 	if who.Mode == accounts.Live && chargeable {
 		q.cost = q.price.Package
 		if op.included() {
@@ -159,8 +159,7 @@ func (op *Operation) quoteExample() Example {
 	if strings.Contains(target, mark) {
 		mark = "&"
 	}
-	price, _ := PriceOf(op.Service)
-	q := quote{price: price}
+	q := quote{price: op.price}
 	return Example{
 		Name: quoteName, Request: op.Examples[0].Request, Summary: "Cotización: nada se ejecuta ni se cobra",
 		Target: target + mark + simulateName + "=1", Body: q.append(nil, op, true),
