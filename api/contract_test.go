@@ -14,7 +14,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
 
+	"cotejo/catalog"
 	"cotejo/operation"
+	"cotejo/products/catalogs"
 	"cotejo/products/company"
 	"cotejo/products/fiscal"
 	"cotejo/products/identifiers"
@@ -171,7 +173,7 @@ func canonical(name string) string {
 // table assembles every operation, for tests that ask nothing.
 func table(t *testing.T) operation.Table {
 	t.Helper()
-	table, err := operation.NewTable(company.Operations(), fiscal.Operations(), identifiers.Operations(), platform.Operations(platform.Config{}))
+	table, err := operation.NewTable(company.Operations(), fiscal.Operations(), identifiers.Operations(), catalogs.Operations(catalog.Embedded()), platform.Operations(platform.Config{}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,9 +22,11 @@ import (
 	"github.com/valyala/fasthttp/fasthttputil"
 
 	"cotejo/accounts"
+	"cotejo/catalog"
 	"cotejo/ingest"
 	"cotejo/ledger"
 	"cotejo/operation"
+	"cotejo/products/catalogs"
 	"cotejo/products/company"
 	"cotejo/products/fiscal"
 	"cotejo/products/identifiers"
@@ -83,7 +85,7 @@ func newFixture(t testing.TB) *fixture {
 	f.organization("test", accounts.Test, 0)
 
 	f.pipeline = &operation.Pipeline{Live: f.live, Sandbox: testLive, Ledger: book, Accounts: f.accounts, Now: f.clock, Full: f.full.Load}
-	f.table = must(operation.NewTable(company.Operations(), fiscal.Operations(), identifiers.Operations(), platform.Operations(platform.Config{
+	f.table = must(operation.NewTable(company.Operations(), fiscal.Operations(), identifiers.Operations(), catalogs.Operations(catalog.Embedded()), platform.Operations(platform.Config{
 		Catalogue: f.sources, Live: f.live, Pipeline: f.pipeline, Now: f.clock, Jobs: f.jobStates,
 	})))
 	server := must(New(Config{Table: f.table, Pipeline: f.pipeline, Log: slog.New(slog.NewJSONHandler(f.log, nil)), Access: f.log}))

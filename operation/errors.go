@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cotejo/accounts"
+	"cotejo/catalog"
 	"cotejo/ledger"
 	"cotejo/snapshots"
 	"cotejo/store"
@@ -103,6 +104,9 @@ var failures = []struct {
 	{is(ErrNoRecord), Failure{404, "VERIFICACION_NO_ENCONTRADA", "La verificación no existe",
 		"No hay ninguna verificación con ese identificador en su organización.",
 		"Revise verification_id y que la llave sea de la organización y del modo (live o test) que la generó.", 0}},
+	{is(catalog.ErrNotFound), Failure{404, "CLAVE_NO_ENCONTRADA", "La clave no está en el catálogo",
+		"La clave está bien escrita y ningún renglón del catálogo la tiene. No se cobró.",
+		"Revise la clave y que sea de ese catálogo; detail dice en cuál y en qué versión se buscó. Lo que la autoridad haya publicado después de esa versión todavía no está.", 0}},
 	{is(ErrFull), Failure{503, "ALMACENAMIENTO_LLENO", "Sin espacio para guardar",
 		"El disco del servicio no tiene espacio para guardar otro registro. La consulta no se ejecutó ni se cobró; lo ya guardado se puede leer.",
 		"Repita la petición después de los segundos que indica Retry-After; si continúa, avise a quien opera el servicio.", 60}},
@@ -223,7 +227,10 @@ func appendFailure(dst []byte, f Failure, err error, requestID string) []byte {
 	var invalid *InvalidError
 	var funds *ledger.FundsError
 	var unready *UnreadyError
+	var missing *catalog.NotFoundError
 	switch {
+	case errors.As(err, &missing):
+		body.Detail = missing.Error()
 	case errors.As(err, &unready):
 		body.Detail = unready.Error()
 	case errors.As(err, &broken):

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"cotejo/accounts"
+	"cotejo/catalog"
+	"cotejo/civil"
 	"cotejo/ledger"
 	"cotejo/snapshots"
 )
@@ -32,6 +34,7 @@ func TestFailureOf(t *testing.T) {
 	f(&InvalidError{}, 422, "INPUT_INVALID")
 	f(&ledger.FundsError{}, 402, "SALDO_INSUFICIENTE")
 	f(ErrNoRecord, 404, "VERIFICACION_NO_ENCONTRADA")
+	f(&catalog.NotFoundError{Version: new(catalog.Version)}, 404, "CLAVE_NO_ENCONTRADA")
 	f(ledger.ErrBusy, 503, "SOBRECARGA")
 	f(ErrConnections, 503, "SOBRECARGA")
 	f(&overloadError{3, errQueueWait}, 503, "SOBRECARGA")
@@ -111,6 +114,10 @@ func TestAppendFailure(t *testing.T) {
 	f(ledger.ErrKeyReused, `{"detail":[{"loc":["header","Idempotency-Key"],"msg":"Esa llave ya se usó con otra ruta, otros parámetros u otro cuerpo; envíe una nueva",`+
 		`"type":"value_error"}],"codigo":"LLAVE_REUTILIZADA","title":"Idempotency-Key usada con otra petición","status":422,"request_id":"req_1",`+
 		`"ayuda":"Envíe una llave nueva con cada petición distinta; la misma llave solo repite la misma petición. Se recuerda 7 días."}`)
+	f(&catalog.NotFoundError{Key: "005", Version: &catalog.Version{ID: "bancos", Date: civil.Date{Year: 2026, Month: 3, Day: 25}}},
+		`{"detail":"La clave 005 no está en el catálogo bancos, versión 2026-03-25; revise la clave.","codigo":"CLAVE_NO_ENCONTRADA",`+
+			`"title":"La clave no está en el catálogo","status":404,"request_id":"req_1","ayuda":"Revise la clave y que sea de ese catálogo; `+
+			`detail dice en cuál y en qué versión se buscó. Lo que la autoridad haya publicado después de esa versión todavía no está."}`)
 	f(&InvalidError{Items: []Item{{Loc: []any{"query", "limite"}, Msg: "m", Type: "less_than_equal", Input: "501", Ctx: map[string]any{"le": 500}}}},
 		`{"detail":[{"loc":["query","limite"],"msg":"m","type":"less_than_equal","input":"501","ctx":{"le":500}}],"codigo":"INPUT_INVALID",`+
 			`"title":"Entrada no válida","status":422,"request_id":"req_1","ayuda":"Corrija los campos que indica detail y repita la petición."}`)

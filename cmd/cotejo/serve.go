@@ -12,8 +12,10 @@ import (
 
 	"cotejo/admin"
 	"cotejo/api"
+	"cotejo/catalog"
 	"cotejo/machine"
 	"cotejo/operation"
+	"cotejo/products/catalogs"
 	"cotejo/products/company"
 	"cotejo/products/fiscal"
 	"cotejo/products/identifiers"
@@ -92,7 +94,7 @@ func startService(ctx context.Context, n *node, log *slog.Logger, access io.Writ
 		Catalogue: n.sources, Live: s.live, Pipeline: pipeline, Now: now, Jobs: n.jobStates,
 		Conditions: s.conditions(), Notices: s.notices,
 	}
-	table, err := operation.NewTable(company.Operations(), fiscal.Operations(), identifiers.Operations(), platform.Operations(about))
+	table, err := operation.NewTable(company.Operations(), fiscal.Operations(), identifiers.Operations(), catalogs.Operations(catalog.Embedded()), platform.Operations(about))
 	if err != nil {
 		return nil, err
 	}
