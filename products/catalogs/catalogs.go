@@ -28,7 +28,7 @@ const (
 	missing = "CLAVE_NO_ENCONTRADA"
 )
 
-// cost is what every description says of money.
+// cost is what the description of a list says of money.
 const cost = "\n\nCuesta 0.05 pesos, también con paquete. Solo se cobra DATO_OK: una clave mal escrita (422), una que no está en el catálogo (404) " +
 	"y las llaves de prueba, que reciben los mismos datos, no se cobran."
 
@@ -90,7 +90,8 @@ func Operations(set *catalog.Set) []operation.Operation {
 			"base dice con cuál de las tres se compara fecha. Si ese día no es hábil bancario, responde el último anterior y dice por qué. " +
 			"Con monto, convierte dólares a pesos con todos los decimales y un solo redondeo." +
 			"\n\nSe responde desde una serie incluida en el programa, que llega hasta el día que dice fuente.hasta. De un día que la serie no cubre la respuesta es 200 con " +
-			"SOURCE_UNAVAILABLE, sin valor y sin cobro: nunca se inventa uno." + cost +
+			"SOURCE_UNAVAILABLE, sin valor y sin cobro: nunca se inventa uno.\n\nCuesta 0.05 pesos, también con paquete. Solo se cobra DATO_OK; " +
+			"con una llave de prueba se reciben los mismos datos y no se cobran." +
 			"\n\nQué fecha corresponde a una obligación lo dice la ley que la rige; la respuesta no lo decide. Para el artículo 20 del Código Fiscal de la Federación " +
 			"pregunte con base=publicacion_dof por el día anterior a aquel en que se causan las contribuciones.",
 		Params: []operation.Param{{

@@ -78,7 +78,7 @@ func satSchema() *jsonschema.Schema {
 		op.F("bancarizado", op.Flag("")),
 		op.F("requiere_numero_operacion", op.Flag("")),
 		op.F("permite_tipo_cadena_pago", op.Flag("")),
-		op.F("requiere_nombre_banco_extranjero", op.Flag("")),
+		op.F("requiere_nombre_banco_extranjero", op.Flag("Si la cuenta ordenante es de un banco extranjero.")),
 		op.F("ordenante", account),
 		op.F("beneficiario", account),
 	)
