@@ -37,6 +37,9 @@ var _ = metrics.NewGauge("cotejo_anchor_age_seconds", func() float64 {
 	return 0
 })
 
+// ErrAnchor says that the file of the anchor cannot be read, or not be made.
+var ErrAnchor = errors.New("ledger: el ancla no se puede usar; corrija «anchor»: un archivo en una carpeta que existe y admite escritura")
+
 // AnchorError refuses to open a store that is not the one that the anchor
 // remembers. It matches ErrIntegrity.
 type AnchorError struct {
@@ -75,7 +78,8 @@ func (e *AnchorError) Error() string {
 		what += fmt.Sprintf(" (otros grupos que no coinciden: %d)", e.Groups-1)
 	}
 	return "ledger: las cuentas no son las últimas que se escribieron: " + what +
-		". Restaure el respaldo más reciente; si quiere a propósito los datos anteriores, aparte el archivo del ancla y vuelva a iniciar"
+		". Si esa ancla es de otro servicio, indique otra («anchor»). Si no, restaure el respaldo más reciente; " +
+		"si quiere a propósito los datos anteriores, aparte el archivo del ancla y vuelva a iniciar"
 }
 
 // Is makes every AnchorError an ErrIntegrity.
@@ -147,12 +151,20 @@ func ReadAnchor(path string) ([]Head, error) { return readAnchor(osFiles{}, path
 // WriteAnchor replaces the anchor: after a crash there is the old one or the new
 // one, and the new one after it returned. heads are those of all groups, by
 // group, and must be durable.
-func WriteAnchor(path string, heads []Head) error { return writeAnchor(osFiles{}, path, heads) }
+func WriteAnchor(path string, heads []Head) error {
+	text, err := encodeAnchor(heads)
+	if err != nil {
+		return err
+	}
+	return writeAnchor(osFiles{}, followed(path), text)
+}
 
 func readAnchor(files anchorFiles, path string) ([]Head, error) {
 	text, err := files.Read(path)
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("ledger: ancla: %w", err)
+	} else if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrAnchor, err)
 	}
 	heads, err := decodeAnchor(text)
 	if err != nil {
@@ -161,11 +173,8 @@ func readAnchor(files anchorFiles, path string) ([]Head, error) {
 	return heads, nil
 }
 
-func writeAnchor(files anchorFiles, path string, heads []Head) error {
-	text, err := encodeAnchor(heads)
-	if err == nil {
-		err = files.WriteSynced(path+".nuevo", text)
-	}
+func writeAnchor(files anchorFiles, path string, text []byte) error {
+	err := files.WriteSynced(path+".nuevo", text)
 	if err == nil {
 		err = files.Rename(path+".nuevo", path)
 	}
@@ -176,6 +185,22 @@ func writeAnchor(files anchorFiles, path string, heads []Head) error {
 		return fmt.Errorf("ledger: no se pudo escribir el ancla: %w", err)
 	}
 	return nil
+}
+
+// followed is the file that path leads to: replacing a link would leave the anchor
+// on the disk of the link.
+func followed(path string) string {
+	for range 8 {
+		to, err := os.Readlink(path)
+		if err != nil {
+			break
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(path), to)
+		}
+		path = to
+	}
+	return path
 }
 
 // anchorFiles is what the anchor needs of a disk, so that the crash test can take
@@ -224,6 +249,10 @@ type anchored struct {
 	stop    chan struct{} // closed by finish
 	done    chan struct{} // closed when the last write is over; nil: never started
 
+	// What the file may hold: the text that was read or written last, and one that
+	// was tried since. Of whoever writes.
+	held, tried []byte
+
 	mu    sync.Mutex
 	heads [store.Groups + 1]Head
 	// When the oldest head became durable that the file does not hold: of those
@@ -235,7 +264,7 @@ type anchored struct {
 func (a *anchored) init(o Options) {
 	a.path, a.files, a.every = o.Anchor, o.anchorFiles, o.anchorEvery
 	if a.files == nil {
-		a.files = osFiles{}
+		a.files, a.path = osFiles{}, followed(a.path)
 	}
 	if a.every == 0 {
 		a.every = anchorEvery
@@ -257,10 +286,15 @@ func (a *anchored) compare(readers []store.Reader) error {
 				break
 			}
 		}
-		a.touch()
+		if err := a.replace(a.heads[:]); err != nil {
+			return fmt.Errorf("%w: %w", ErrAnchor, err)
+		}
 		return nil
 	}
 	if err != nil {
+		return err
+	}
+	if a.held, err = encodeAnchor(heads); err != nil {
 		return err
 	}
 	var refused *AnchorError
@@ -345,6 +379,8 @@ func (a *anchored) finish() {
 	}
 }
 
+// write replaces the file when the heads moved. The first of its failures is
+// logged.
 func (a *anchored) write() {
 	a.mu.Lock()
 	if a.writing.IsZero() {
@@ -357,7 +393,7 @@ func (a *anchored) write() {
 	if current {
 		return
 	}
-	err := writeAnchor(a.files, a.path, heads[:])
+	err := a.replace(heads[:])
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if err != nil {
@@ -370,6 +406,29 @@ func (a *anchored) write() {
 		a.writing = time.Time{}
 	}
 	a.failed = err != nil
+}
+
+// replace writes the file, unless it holds what another ledger wrote: two that
+// took turns would each be refused at their next start.
+func (a *anchored) replace(heads []Head) error {
+	found, err := a.files.Read(a.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	case !bytes.Equal(found, a.held) && !bytes.Equal(found, a.tried):
+		return errors.New("no contiene lo que este servicio escribió: si otro lo usa también, dé a cada uno su ancla («anchor»); si no, apártelo")
+	default:
+		a.held = found
+	}
+	if a.tried, err = encodeAnchor(heads); err != nil {
+		return err
+	}
+	if err := writeAnchor(a.files, a.path, a.tried); err != nil {
+		return err
+	}
+	a.held = a.tried
+	return nil
 }
 
 // Heads returns the durable head of every group, by group.

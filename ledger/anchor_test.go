@@ -115,7 +115,7 @@ func TestAnchorRefusesALostTail(t *testing.T) {
 	if refused.Group != want.Group || refused.Missing() != 7 || refused.Groups != 1 {
 		t.Errorf("%+v; want 7 missing batches of group %d", refused, want.Group)
 	}
-	for _, part := range []string{"le faltan lotes (7)", "tiene hasta el 1", "hasta el 8", path, "Restaure el respaldo"} {
+	for _, part := range []string{"le faltan lotes (7)", "tiene hasta el 1", "hasta el 8", path, "restaure el respaldo"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("%q does not say %q", err, part)
 		}
@@ -225,6 +225,76 @@ func TestDamagedAnchor(t *testing.T) {
 	if _, err := ledger.Open(s, ledger.Options{Anchor: path}); !errors.Is(err, ledger.ErrIntegrity) || !strings.Contains(err.Error(), "dañada") {
 		t.Errorf("Open = %v; want ErrIntegrity", err)
 	}
+}
+
+// TestWhereAnAnchorMayBe: a place that cannot hold an anchor is refused before
+// anything is served without one, and a link stays a link.
+func TestWhereAnAnchorMayBe(t *testing.T) {
+	s := openStore(t, vfs.NewMem())
+	defer s.Close()
+	dir := t.TempDir()
+	refused := func(path string) {
+		t.Helper()
+		if l, err := ledger.Open(s, ledger.Options{Anchor: path}); !errors.Is(err, ledger.ErrAnchor) {
+			t.Errorf("%s: Open = %v, %v; want ErrAnchor", path, l, err)
+		}
+	}
+	refused(dir)
+	refused(filepath.Join(dir, "falta", "ancla.json"))
+	if err := os.WriteFile(filepath.Join(dir, "archivo"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused(filepath.Join(dir, "archivo", "ancla.json"))
+
+	link, target := filepath.Join(dir, "enlace"), filepath.Join(dir, "otro disco", "ancla.json")
+	if err := errors.Join(os.Mkdir(filepath.Dir(target), 0o700), os.Symlink("otro disco/ancla.json", link)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		anchored(t, s, link, func(l *ledger.Ledger) { credit(t, l, 1, start, 5000) })
+		heads, err := ledger.ReadAnchor(target)
+		if want := groupOf(t, s); err != nil || heads[want.Group] != want {
+			t.Errorf("behind the link: %v, %v; want %v", heads, err, want)
+		}
+	}
+	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("the link is gone: %v, %v", info, err)
+	}
+}
+
+// TestAnchorOfTwoServices gives two ledgers one anchor by mistake: the one that
+// notices leaves it alone, so that the other's stays true.
+func TestAnchorOfTwoServices(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		files := newMemoryAnchor()
+		open := func() *ledger.Ledger {
+			l, err := ledger.Open(&memoryStore{}, ledger.Options{Random: seeded(7)}.AnchoredOn(files, 0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return l
+		}
+		first := open()
+		credit(t, first, 1, start, 5000)
+		time.Sleep(2 * time.Second)
+		text := files.text
+		files.text = nil // the second starts before the first has written
+		second := open()
+		time.Sleep(2 * time.Second)
+		files.text = text
+		credit(t, second, 2, start, 4000)
+		credit(t, first, 1, start, 5000)
+		time.Sleep(time.Minute)
+		if age := second.AnchorAge(); age < 50*time.Second {
+			t.Errorf("the second thinks that it is anchored: age %v", age)
+		}
+		if err := errors.Join(second.Close(), first.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if heads, err := ledger.ReadAnchorOn(files); err != nil || !slices.Equal(heads, first.Heads()) || first.AnchorAge() != 0 {
+			t.Errorf("the anchor holds %v, %v; want that of the first", heads, err)
+		}
+	})
 }
 
 // TestAnchorIsWrittenOnceASecond, and only when something moved.

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -174,6 +175,7 @@ func (d *disk) open(fs vfs.FS, crashing *atomic.Bool) (store.Store, *ledger.Ledg
 	case d.onDisk:
 		o = o.AnchoredOn(vfsFiles{fs}, 1)
 	default:
+		d.kept.fresh = nil // of the life before
 		o = o.AnchoredOn(keptAnchor{&d.kept, crashing}, 1)
 	}
 	l, err := ledger.Open(s, o)
@@ -381,6 +383,17 @@ func (k keptAnchor) Rename(from, to string) error {
 		return nil
 	}
 	return k.memoryAnchor.Rename(from, to)
+}
+
+// Read gives whoever goes on without power what it wrote without power.
+func (k keptAnchor) Read(name string) ([]byte, error) {
+	k.mu.Lock()
+	fresh := k.fresh
+	k.mu.Unlock()
+	if k.crashing.Load() && fresh != nil {
+		return slices.Clone(fresh), nil
+	}
+	return k.memoryAnchor.Read(name)
 }
 
 // vfsFiles is an anchor on the simulated disk.

@@ -95,8 +95,9 @@ type Options struct {
 	// bench sets it to 1 for its baseline.
 	MaxBatch int
 	// Anchor is the file, outside the store's folder and best on another disk, that
-	// remembers what is durable (see AnchorError). Its folder must exist. "" means
-	// none, and then nobody notices a store that lost its newest batches.
+	// remembers what is durable (see AnchorError), or a link to it. Its folder must
+	// exist, and no other ledger may write it. "" means none, and then nobody
+	// notices a store that lost its newest batches.
 	Anchor string
 	// Fatal ends the process after a failed durable write: the state in memory
 	// can no longer be trusted (a value may be readable and not durable).
@@ -164,7 +165,7 @@ const queueLength = 4096
 // Open takes ownership of all groups of s and starts the sequencer. It refuses
 // with ErrIntegrity a store whose chains do not end where its groups do, and with
 // an *AnchorError one that is not what the anchor remembers; a missing anchor is
-// written anew.
+// written anew, and ErrAnchor says that it cannot be.
 func Open(s store.Store, o Options) (*Ledger, error) {
 	l := &Ledger{
 		store: s,
