@@ -101,7 +101,7 @@ func TestRestoredGivesNoIDTwice(t *testing.T) {
 		})
 	})
 	t.Logf("%d restorations, %d of them within half a day of another", restored, sameDay)
-	if sameDay == 0 {
+	if sameDay == 0 && !testing.Short() { // then there are few runs
 		t.Error("the test proves nothing")
 	}
 }
