@@ -57,6 +57,14 @@ func (m *memoryAnchor) Rename(string, string) error {
 
 func (m *memoryAnchor) SyncDir(string) error { return nil }
 
+// put sets what it holds and returns what it held.
+func (m *memoryAnchor) put(text []byte) (before []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before, m.text = m.text, text
+	return before
+}
+
 func (m *memoryAnchor) count() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -277,11 +285,10 @@ func TestAnchorOfTwoServices(t *testing.T) {
 		first := open()
 		credit(t, first, 1, start, 5000)
 		time.Sleep(2 * time.Second)
-		text := files.text
-		files.text = nil // the second starts before the first has written
+		text := files.put(nil) // the second starts before the first has written
 		second := open()
 		time.Sleep(2 * time.Second)
-		files.text = text
+		files.put(text)
 		credit(t, second, 2, start, 4000)
 		credit(t, first, 1, start, 5000)
 		time.Sleep(time.Minute)
