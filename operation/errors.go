@@ -25,6 +25,8 @@ var (
 	ErrRequest   = errors.New("operation: petición HTTP mal formada")
 	// ErrConnections refuses a connection, before anything of it was read.
 	ErrConnections = errors.New("operation: demasiadas conexiones simultáneas")
+	// ErrForbidden says that the key is valid and not for this operation.
+	ErrForbidden = errors.New("operation: la llave no permite esta operación")
 	// ErrNoRecord is the one answer for a verification that does not exist and
 	// for one of another organization.
 	ErrNoRecord = errors.New("operation: la verificación no existe")
@@ -70,6 +72,9 @@ var failures = []struct {
 	{is(accounts.ErrUnauthorized), Failure{401, "NO_AUTORIZADO", "Llave ausente o no válida",
 		"El encabezado X-Api-Key falta, aparece más de una vez o no contiene una llave activa.",
 		"Envíe una sola vez el encabezado X-Api-Key con su llave svc_live_… o svc_test_….", 0}},
+	{is(ErrForbidden), Failure{403, "SIN_PERMISO", "La llave no permite esta operación",
+		"La llave es válida y no sirve para esta operación: está limitada a otras, o es de otra clase.",
+		"Use una llave de la organización que tenga esta operación; las rutas de administración piden una llave svc_admin_….", 0}},
 	{is(ErrEncoding), Failure{415, "CODIFICACION_NO_ADMITIDA", "Codificación no admitida",
 		"No se aceptan cuerpos comprimidos (Content-Encoding).",
 		"Envíe el cuerpo sin comprimir y sin el encabezado Content-Encoding.", 0}},

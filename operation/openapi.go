@@ -113,7 +113,7 @@ func (t Table) OpenAPI() ([]byte, error) {
 		{"components", object{
 			{"securitySchemes", object{{"ApiKey", object{
 				{"type", "apiKey"}, {"in", "header"}, {"name", "X-Api-Key"},
-				{"description", "Llave de la organización: svc_live_… consulta fuentes reales y consume saldo; svc_test_… responde con datos sintéticos y no cuesta."},
+				{"description", "Llave de la organización: svc_live_… consulta fuentes reales y consume saldo; svc_test_… responde con datos sintéticos y no cuesta; svc_admin_… solo sirve para la administración."},
 			}}}},
 			{"parameters", object{{keyHeader, keyParameter()}}},
 			{"headers", headerComponents()},
@@ -197,10 +197,10 @@ func (op *Operation) requestContent() object {
 }
 
 func (op *Operation) security() []any {
-	if op.Auth == Keyed {
-		return []any{object{{"ApiKey", []any{}}}}
+	if op.Auth == Open {
+		return []any{}
 	}
-	return []any{}
+	return []any{object{{"ApiKey", []any{}}}}
 }
 
 func (op *Operation) priceObject() object {
@@ -252,8 +252,11 @@ func (op *Operation) okResponse() object {
 }
 
 func (op *Operation) exampleRequest(e Example) string {
-	if op.Auth == Keyed {
+	switch op.Auth {
+	case Keyed:
 		return op.Method + " " + e.Target + " con una llave svc_test_"
+	case Admin:
+		return op.Method + " " + e.Target + " con una llave svc_admin_"
 	}
 	return op.Method + " " + e.Target
 }
@@ -263,8 +266,8 @@ func (op *Operation) exampleRequest(e Example) string {
 // any operation is known.
 func (op *Operation) Statuses() []int {
 	statuses := []int{200, 400, 413, 415, 422, 500, 503}
-	if op.Auth == Keyed {
-		statuses = append(statuses, 401)
+	if op.Auth != Open {
+		statuses = append(statuses, 401, 403)
 	}
 	if op.priced() {
 		statuses = append(statuses, 402, 409)

@@ -34,10 +34,12 @@ const (
 	Open Auth = iota + 1
 	// Keyed asks for the API key of an organization.
 	Keyed
+	// Admin asks for an operator's key, which no Keyed operation accepts.
+	Admin
 )
 
-// Operation is one thing the service can do. Exactly one of Ask, Compute and Read
-// is set.
+// Operation is one thing the service can do. Exactly one of Ask, Compute, Read and
+// Act is set.
 type Operation struct {
 	ID          string   // Spanish verb in camel case, unique: verificarEmpresa
 	Method      string   // GET, POST …
@@ -47,7 +49,7 @@ type Operation struct {
 	Description string   // Spanish: what it does, what it costs, what the result does not mean
 	Service     string   // price code; empty when it is free
 	Prefix      string   // of its verification ids, with Ask only
-	Charged     []string // result_code of the answers that are charged, not with Read
+	Charged     []string // result_code of the answers that are charged, not with Read and Act
 	Auth        Auth
 	Params      []Param
 	Body        *Body              // nil: a body is not read
@@ -66,6 +68,10 @@ type Operation struct {
 	Compute func(dst []byte, in Input) ([]byte, Computed, error)
 	// Read answers for free and leaves no record.
 	Read func(context.Context, Call) (Response, error)
+	// Act changes what an organization keeps here, for free, and leaves no
+	// verification record. What it changed is durable when it returns; asked twice it
+	// does no harm, since it knows no Idempotency-Key.
+	Act func(context.Context, Call) (Response, error)
 
 	// NewTable sets the rest.
 
@@ -117,8 +123,8 @@ type Call struct {
 // operation belongs to. It must not be changed.
 func (c Call) Document() ([]byte, error) { return c.op.document() }
 
-// Response is an answer with status 200. An operation's Read sets Body, which
-// nobody changes afterwards; the rest is the pipeline's.
+// Response is an answer with status 200. An operation's Read or Act sets Body,
+// which nobody changes afterwards; the rest is the pipeline's.
 type Response struct {
 	Body      []byte             // JSON
 	Private   bool               // must not be stored by any cache
@@ -189,7 +195,7 @@ func (op *Operation) priced() bool { return op.Ask != nil || op.Compute != nil }
 
 func (op *Operation) oneWay() bool {
 	ways := 0
-	for _, set := range [...]bool{op.Ask != nil, op.Compute != nil, op.Read != nil} {
+	for _, set := range [...]bool{op.Ask != nil, op.Compute != nil, op.Read != nil, op.Act != nil} {
 		if set {
 			ways++
 		}
@@ -207,19 +213,21 @@ func (op *Operation) check() error {
 		return fmt.Errorf("bad path")
 	case op.Tag == "" || op.Summary == "" || op.Description == "":
 		return fmt.Errorf("undocumented")
-	case op.Auth != Open && op.Auth != Keyed:
+	case op.Auth < Open || op.Auth > Admin:
 		return fmt.Errorf("says not who may ask")
 	case op.Output == nil || op.Output.Title == "" && op.Output.Ref == "":
 		return fmt.Errorf("output schema without title")
 	case !op.oneWay():
-		return fmt.Errorf("needs exactly one of Ask, Compute and Read")
+		return fmt.Errorf("needs exactly one of Ask, Compute, Read and Act")
 	case op.Ask != nil && (op.Auth != Keyed || op.Service == "" || !prefixForm.MatchString(op.Prefix)):
 		return fmt.Errorf("a recorded operation needs a key, a service and a prefix")
 	case op.Compute != nil && (op.Auth != Keyed || op.Service == "" || op.Prefix != ""):
 		return fmt.Errorf("a computed operation needs a key and a service, and has no prefix")
 	case op.priced() && len(op.Charged) == 0:
 		return fmt.Errorf("says not which answers are charged")
-	case op.Read != nil && (op.Service != "" || op.Prefix != "" || op.Charged != nil):
+	case op.Act != nil && op.Method == "GET":
+		return fmt.Errorf("a GET changes nothing")
+	case !op.priced() && (op.Service != "" || op.Prefix != "" || op.Charged != nil):
 		return fmt.Errorf("a free operation has no service, no prefix and charges nothing")
 	}
 	if op.Service != "" {

@@ -66,7 +66,7 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 // brings its own bytes, which must not be changed. With an error, the Response
 // still says who asked, once that is known, and which names were not understood.
 //
-// The errors come in one order: key (401), what the body is (415), its size
+// The errors come in one order: key (401, 403), what the body is (415), its size
 // (413), JSON (400), input (422), a repeated request (422 for another under a used
 // key, 409 while the first runs), money (402), room and slots (503), all before
 // the engine runs. What a key stands for is looked up in a slot, so with one the
@@ -77,7 +77,7 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 // an error returns, nothing was charged, but for ledger.ErrFailed: only the
 // restarted service knows.
 func (p *Pipeline) Do(ctx context.Context, r *Request, dst []byte) (Response, error) {
-	resp := Response{Private: r.Operation.Auth == Keyed}
+	resp := Response{Private: r.Operation.Auth != Open}
 	err := p.do(ctx, r, &resp, dst)
 	if err != nil {
 		err = p.refused(r.Operation.Class(), err)
@@ -103,12 +103,15 @@ func (p *Pipeline) refused(c Class, err error) error {
 
 func (p *Pipeline) do(ctx context.Context, r *Request, resp *Response, dst []byte) error {
 	op := r.Operation
-	if op.Auth == Keyed {
+	if op.Auth != Open {
 		who, err := p.Accounts.Authenticate(r.Key)
 		if err != nil {
 			return err
 		}
 		resp.Principal = who
+		if (op.Auth == Admin) != (who.Mode == accounts.Admin) || !who.May(op.ID) {
+			return ErrForbidden
+		}
 	}
 	if err := op.readable(r); err != nil {
 		return err
@@ -120,8 +123,8 @@ func (p *Pipeline) do(ctx context.Context, r *Request, resp *Response, dst []byt
 	if err != nil {
 		return err
 	}
-	if op.Read != nil {
-		return p.read(ctx, op, in, resp)
+	if !op.priced() {
+		return p.serve(ctx, op, in, resp)
 	}
 	now := p.Now()
 	in.today = civil.Of(now)
@@ -148,15 +151,21 @@ func (p *Pipeline) do(ctx context.Context, r *Request, resp *Response, dst []byt
 	return err
 }
 
-// read answers for free.
-func (p *Pipeline) read(ctx context.Context, op *Operation, in Input, resp *Response) error {
+// serve answers for free, by Read or Act.
+func (p *Pipeline) serve(ctx context.Context, op *Operation, in Input, resp *Response) error {
 	if c := op.Class(); c != ClassOpen {
 		if err := p.enter(ctx, c, resp.Principal.Org); err != nil {
 			return err
 		}
 		defer p.leave(c, resp.Principal.Org)
 	}
-	answer, err := op.Read(ctx, Call{Principal: resp.Principal, Input: in, op: op})
+	run := op.Read
+	if op.Act != nil {
+		if run = op.Act; p.Full != nil && p.Full() {
+			return ErrFull
+		}
+	}
+	answer, err := run(ctx, Call{Principal: resp.Principal, Input: in, op: op})
 	if err == nil {
 		resp.Body = answer.Body
 	}
