@@ -246,6 +246,20 @@ func (s *Service) Credit(ctx context.Context, org ledger.OrgID, centavos int64, 
 	if centavos <= 0 || centavos > ledger.MaxCentavos {
 		return ledger.Charged{}, fmt.Errorf("%w: centavos: debe ser de 1 a %d", ErrInvalid, ledger.MaxCentavos)
 	}
+	return s.credit(ctx, org, reason, ledger.Credit{Now: s.now(), Org: org, Centavos: centavos, Reason: reason})
+}
+
+// CreditUses adds individual uses of a service to the wallet that org shares: 1 to
+// 1,000,000, each paid with unit centavos, for a reason of 1 to 500 characters. The
+// service must be one that has a price: the caller knows them.
+func (s *Service) CreditUses(ctx context.Context, org ledger.OrgID, service string, count, unit int64, reason string) (ledger.Charged, error) {
+	if count <= 0 || count > ledger.MaxUses {
+		return ledger.Charged{}, fmt.Errorf("%w: usos: deben ser de 1 a %d", ErrInvalid, ledger.MaxUses)
+	}
+	return s.credit(ctx, org, reason, ledger.CreditUses{Now: s.now(), Org: org, Service: service, Count: count, Unit: unit, Reason: reason})
+}
+
+func (s *Service) credit(ctx context.Context, org ledger.OrgID, reason string, c ledger.Command) (ledger.Charged, error) {
 	if err := validText("motivo", reason, maxReason); err != nil {
 		return ledger.Charged{}, err
 	}
@@ -253,7 +267,7 @@ func (s *Service) Credit(ctx context.Context, org ledger.OrgID, centavos int64, 
 	if err != nil {
 		return ledger.Charged{}, err
 	}
-	res, err := s.ledger.Do(ctx, o.Account, ledger.Credit{Now: s.now(), Org: org, Centavos: centavos, Reason: reason})
+	res, err := s.ledger.Do(ctx, o.Account, c)
 	if err != nil {
 		return ledger.Charged{}, err
 	}

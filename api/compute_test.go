@@ -31,7 +31,7 @@ func (f *fixture) movements(key string) []ledger.Movement {
 	f.t.Helper()
 	who := must(f.accounts.Authenticate([]byte(f.keys[key])))
 	var list []ledger.Movement
-	err := f.pipeline.Ledger.Movements(who.Account, func(m *ledger.Movement) error {
+	err := f.pipeline.Ledger.Movements(who.Account, ledger.Page{}, func(m *ledger.Movement) error {
 		copied := *m
 		copied.Lots = nil
 		list = append(list, copied)
@@ -103,10 +103,15 @@ func TestIncludedIsFree(t *testing.T) {
 	day := uint32(today.Year)*10000 + uint32(today.Month)*100 + uint32(today.Day)
 	deadline := time.Now().Add(10 * time.Second)
 	for {
-		if got := must(f.pipeline.Ledger.FreeUses(who.Account, who.Org, "UTIL", day)); got == 3 {
+		var got ledger.Usage
+		err := f.pipeline.Ledger.Usage(who.Account, who.Org, false, day, day, func(u ledger.Usage) error {
+			got = u
+			return nil
+		})
+		if want := (ledger.Usage{Org: who.Org, Day: day, Service: "UTIL", Answers: 3}); got == want && err == nil {
 			break
 		} else if time.Now().After(deadline) {
-			t.Fatalf("%d uses were counted", got)
+			t.Fatalf("counted %+v, %v", got, err)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}

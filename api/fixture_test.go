@@ -51,6 +51,7 @@ type fixture struct {
 	live     *snapshots.Live
 	accounts *accounts.Service
 	listener *fasthttputil.InmemoryListener
+	orgs     map[string]ledger.OrgID
 	keys     map[string]string // live, test, poor (no money), other (another organization)
 	log      *logBuffer
 	server   *Server
@@ -64,7 +65,7 @@ type fixture struct {
 }
 
 func newFixture(t testing.TB) *fixture {
-	f := &fixture{t: t, now: noon, keys: map[string]string{}, log: &logBuffer{}, disk: vfs.NewMem()}
+	f := &fixture{t: t, now: noon, orgs: map[string]ledger.OrgID{}, keys: map[string]string{}, log: &logBuffer{}, disk: vfs.NewMem()}
 	dir := t.TempDir()
 	f.sources = must(snapshots.OpenCatalogue(filepath.Join(dir, "fuentes")))
 	tests := must(snapshots.OpenCatalogue(filepath.Join(dir, "pruebas")))
@@ -138,7 +139,7 @@ func (f *fixture) organization(name string, mode accounts.Mode, centavos int64) 
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	f.keys[name] = secret
+	f.orgs[name], f.keys[name] = org.ID, secret
 }
 
 // loadStage makes a stage of the mirror the current edition of live keys.

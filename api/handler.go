@@ -154,6 +154,7 @@ var (
 	valueNoStore       = []byte("no-store")
 	headerCost         = []byte("X-Costo")
 	headerBalance      = []byte("X-Saldo")
+	headerUse          = []byte("X-Uso-Individual")
 	headerReplayed     = []byte("Idempotent-Replayed")
 	valueTrue          = []byte("true")
 )
@@ -207,6 +208,11 @@ func (e *exchange) succeed(r *operation.Response) {
 		h.SetCanonical(headerCost, b)
 		b = operation.AppendPesos(b[:0], r.Balance)
 		h.SetCanonical(headerBalance, b)
+		if r.Used != "" {
+			b = append(append(b[:0], r.Used...), "; quedan="...)
+			b = strconv.AppendInt(b, r.UsesLeft, 10)
+			h.SetCanonical(headerUse, b)
+		}
 		e.line = b
 	}
 }

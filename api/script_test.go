@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"cotejo/operation"
 )
 
 // TestScripts runs testdata/*.txt: the contract of the HTTP interface, for
@@ -20,6 +22,8 @@ import (
 //	advance DURATION            let the clock run
 //	full, room                  the disk has no room for a record, or has it again
 //	clock MOMENT                set the clock (RFC 3339)
+//	credit KEY PESOS            package money for the owner of a key
+//	credit KEY SERVICE:N        or individual uses
 //	job NAME STATUS [DETAIL]    how the last run of a scheduled task, now, ended
 //	GET|HEAD|… TARGET [KEY]     ask, as one of the fixture's keys
 //	with HEADER: VALUE          a header of the next request, before it
@@ -47,6 +51,17 @@ func TestScripts(t *testing.T) {
 	if ran == 0 {
 		t.Fatal("no scripts")
 	}
+}
+
+// credit adds what a script says to the wallet of a key's organization.
+func (f *fixture) credit(text string) {
+	key, what, _ := strings.Cut(text, " ")
+	if service, count, ok := strings.Cut(what, ":"); ok {
+		price, _ := operation.PriceOf(service)
+		must(f.accounts.CreditUses(f.t.Context(), f.orgs[key], service, int64(must(strconv.Atoi(count))), price.Single, "usos"))
+		return
+	}
+	must(f.accounts.Credit(f.t.Context(), f.orgs[key], int64(must(strconv.Atoi(what)))*100, "paquete"))
 }
 
 func runScript(t *testing.T, file string) {
@@ -84,6 +99,8 @@ func runScript(t *testing.T, file string) {
 			f.full.Store(word == "full")
 		case "clock":
 			f.advance(must(time.Parse(time.RFC3339, rest)).Sub(f.clock()))
+		case "credit":
+			f.credit(rest)
 		case "job":
 			f.runJob(rest)
 		case "with":

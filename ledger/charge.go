@@ -12,8 +12,9 @@ import (
 	"cotejo/store"
 )
 
-// Charge records one finished verification and pays for it: record, movement
-// and lot changes are one batch. Price 0 records without a movement.
+// Charge records one finished verification and pays for it: record, movement,
+// lot changes and the counts of the day are one batch. An individual use of the
+// service pays first, package money else. Price 0 records without a movement.
 // It refuses with *FundsError when the account cannot pay, with ErrDuplicate
 // when the id has a record already, with ErrKeyReused when its Once.Key was used
 // for another Content, and a record whose acta does not name its id and the
@@ -25,17 +26,21 @@ type Charge struct {
 	// acta must name. Only Check computes it again: hashing is the dearest step
 	// of a charge.
 	Sum   [sha256.Size]byte
-	Price int64 // centavos, VAT included
+	Price int64 // centavos of package money, VAT included
 	// Once, if set, makes the charge safe to repeat: a charge under the same Once
 	// that is younger than OnceLife at Now is found before anything else is looked
 	// at, also when the wallet is empty. A refused charge is not remembered.
 	Once *Once
 }
 
-// Charged is the Result of Credit and Charge.
+// Charged is the Result of Credit, CreditUses and Charge. What paid is either
+// Centavos or Uses.
 type Charged struct {
 	Movement uint64 // number of the movement, 0 if none
-	Centavos int64  // what was debited (or credited)
+	Centavos int64  // of package money that were debited (or credited)
+	Uses     int64  // individual uses that paid (or were credited)
+	Lot      uint64 // that they were of
+	UsesLeft int64  // of the service, not expired at Now; known when Uses is not 0
 	Balance  int64  // centavos left that have not expired at Now
 	// Earlier is set when a charge under the same Once was made before: nothing
 	// was written, and its record is the answer.
@@ -45,11 +50,14 @@ type Charged struct {
 // FundsError refuses a charge: nothing was executed, nothing was charged.
 type FundsError struct {
 	Service string
-	Price   int64 // centavos
+	Price   int64 // centavos; 0 is included in a package that is not there
 	Balance int64 // centavos
 }
 
 func (e *FundsError) Error() string {
+	if e.Price == 0 {
+		return fmt.Sprintf("%s está incluido con saldo de paquete y no queda saldo ni usos; abone y repita la consulta", e.Service)
+	}
 	return fmt.Sprintf("saldo insuficiente para %s: cuesta %d.%02d MXN y quedan %d.%02d MXN; abone saldo y repita la consulta",
 		e.Service, e.Price/100, e.Price%100, e.Balance/100, e.Balance%100)
 }
@@ -185,9 +193,12 @@ func (p *preparedCharge) Apply(tx *Tx) (Result, error) {
 	if err := tx.loadWallet(w); err != nil {
 		return nil, err
 	}
-	charged := Charged{Centavos: p.Price, Balance: w.spendable(p.Now)}
-	if charged.Balance < p.Price {
-		return nil, &FundsError{Service: r.Service, Price: p.Price, Balance: charged.Balance}
+	var pay means
+	if p.Price > 0 {
+		var err error
+		if pay, err = w.means(p.Now, r.Service, p.Price); err != nil {
+			return nil, err
+		}
 	}
 	base, code := p.base, p.code
 	if p.proposed != nil {
@@ -201,14 +212,18 @@ func (p *preparedCharge) Apply(tx *Tx) (Result, error) {
 			return nil, err
 		}
 	}
+	var charged Charged
 	if p.Price > 0 {
-		m := tx.debit(w, p.Now, p.Price)
-		m.Kind, m.Org, m.Service, m.Record = KindCharge, r.Org, r.Service, r.ID
-		tx.putMovement(m)
-		tx.putWallet(w)
-		charged.Movement, charged.Balance = m.Number, m.Balance
+		m := tx.debit(w, p.Now, KindCharge, r.Org, r.Service, pay)
+		m.Record = r.ID
+		charged = tx.paid(w, m)
+	} else {
+		charged.Balance = w.spendable(p.Now)
 	}
-	r.Centavos, r.Movement = p.Price, charged.Movement
+	if err := tx.addUsage(charged.usage(r.Org, r.Sandbox, tx.ledgerDay(w, p.Now), r.Service)); err != nil {
+		return nil, err
+	}
+	r.Centavos, r.Movement = charged.Centavos, charged.Movement
 	tx.value = r.append(tx.value[:0], base, code)
 	tx.put(spaceRecord, key, tx.value)
 	if p.Once != nil {

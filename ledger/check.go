@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"cotejo/store"
 )
@@ -48,13 +47,17 @@ const maxViolations = 100
 //
 //   - movements are numbered from 1 without gaps, each balance is the sum of all
 //     movements up to it, and no sum is negative;
-//   - replayed, the movements leave exactly the open lots of the wallet; a charge
-//     took from the oldest expiry on and never from an expired lot, an expiry
-//     took all that was left, and not before its date;
+//   - replayed, the movements leave exactly the open lots of the wallet, of money
+//     and of each service's uses; what paid is one use while there was one, and
+//     money else; it was taken from the oldest expiry on and never from an expired
+//     lot, an expiry took all that was left, and not before its date;
 //   - each charge has the one record that names it, and each charged record the
 //     one movement; a use has a movement and no record;
 //   - each record decodes, its acta holds the SHA-256 of its registro and the id
 //     of its key, and its id was leased before;
+//   - what is counted of a day as charged is what its movements charged, and the
+//     answers are no fewer than that, nor than the records; each day's first
+//     movement is found by its note;
 //   - what is remembered of a Once names a record of that organization and mode.
 //
 // It returns ErrIntegrity when one does not hold, ctx's error when ctx ends before,
@@ -82,7 +85,7 @@ func Check(ctx context.Context, s store.Store) (rep Report, err error) {
 			return rep, err
 		}
 	}
-	global := Reader{views[store.Global], Global}
+	global := Reader{views[store.Global], Global, nil}
 	key, err := readIDKey(global)
 	if errors.Is(err, store.ErrNotFound) {
 		for _, v := range views {
@@ -117,7 +120,7 @@ func Check(ctx context.Context, s store.Store) (rep Report, err error) {
 		return rep, err
 	}
 	for _, v := range views[:store.Groups] {
-		err := scanAccounts(v, func(account AccountID) error { return c.account(Reader{v, account}) })
+		err := scanAccounts(v, func(account AccountID) error { return c.account(Reader{v, account, c.perm}) })
 		if err != nil {
 			return rep, err
 		}
@@ -138,10 +141,11 @@ type checker struct {
 	leases map[string]lease
 	report *Report
 
-	at   Reader // the account at hand
-	open wallet // the lots that the movements leave
-	sum  int64
-	last uint64
+	at    Reader // the account at hand
+	open  wallet // the lots that the movements leave
+	sum   int64
+	last  uint64
+	usage checkedUsage
 }
 
 func (c *checker) fault(format string, args ...any) {
@@ -154,7 +158,8 @@ func (c *checker) account(r Reader) error {
 	if err := c.ctx.Err(); err != nil {
 		return err
 	}
-	c.at, c.open.lots, c.sum, c.last = r, c.open.lots[:0], 0, 0
+	c.at, c.open.lots, c.open.day, c.sum, c.last = r, c.open.lots[:0], 0, 0, 0
+	c.usage.reset()
 	before := c.report.Movements + c.report.Records
 	var w wallet
 	v, err := r.Get(spaceWallet, nil)
@@ -165,7 +170,7 @@ func (c *checker) account(r Reader) error {
 	} else if !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
-	if err := scanMovements(r, c.perm, c.movement); err != nil {
+	if err := r.Movements(Page{}, c.movement); err != nil {
 		if !errors.Is(err, errValue) {
 			return err
 		}
@@ -180,7 +185,10 @@ func (c *checker) account(r Reader) error {
 	if !slices.Equal(c.open.lots, w.lots) {
 		c.fault("los abonos con saldo son %v y los movimientos dejan %v", w.lots, c.open.lots)
 	}
-	if err := errors.Join(c.records(), c.once()); err != nil {
+	if c.open.day != w.day {
+		c.fault("el saldo dice que su último día es %d y los movimientos llegan al %d", w.day, c.open.day)
+	}
+	if err := errors.Join(c.records(), c.once(), c.days(), c.counts()); err != nil {
 		return err
 	}
 	c.report.Balance += c.sum
@@ -188,71 +196,6 @@ func (c *checker) account(r Reader) error {
 		c.report.Accounts++
 	}
 	return nil
-}
-
-// movement replays one movement on the lots, which are kept in the order in
-// which they must be spent.
-func (c *checker) movement(m *Movement) error {
-	c.report.Movements++
-	c.last++
-	if m.Number != c.last {
-		c.fault("falta el movimiento %d: sigue el %d", c.last, m.Number)
-		c.last = m.Number
-	}
-	c.sum += m.Centavos
-	if c.sum != m.Balance || c.sum < 0 {
-		c.fault("movimiento %d: dice saldo %d y los movimientos suman %d", m.Number, m.Balance, c.sum)
-	}
-	var parts int64
-	for _, s := range m.Lots {
-		parts += s.Centavos
-	}
-	switch m.Kind {
-	case KindCredit:
-		if m.Centavos <= 0 || len(m.Lots) != 1 || m.Lots[0] != (Split{m.Number, m.Centavos}) {
-			c.fault("movimiento %d: un abono abre un solo lote con su número, no %v", m.Number, m.Lots)
-			return nil
-		}
-		c.open.add(Lot{m.Number, m.Centavos, m.Moment.Add(LotLife)})
-	case KindCharge:
-		c.spend(m, parts, false)
-		if r, err := c.find(m.Record, m.Org); err != nil {
-			c.fault("movimiento %d: su registro %v: %v", m.Number, m.Record, err)
-		} else if r.Movement != m.Number || r.Centavos != -m.Centavos || r.Service != m.Service {
-			c.fault("movimiento %d: su registro %v dice movimiento %d, %d centavos de %s", m.Number, m.Record, r.Movement, r.Centavos, r.Service)
-		}
-	case KindUse:
-		c.spend(m, parts, false)
-	case KindExpiry:
-		c.spend(m, parts, true)
-	default:
-		c.fault("movimiento %d: clase desconocida %d", m.Number, m.Kind)
-	}
-	return nil
-}
-
-func (c *checker) spend(m *Movement, parts int64, expiry bool) {
-	if m.Centavos >= 0 || parts != -m.Centavos {
-		c.fault("movimiento %d: %d centavos en total y %d por lotes", m.Number, m.Centavos, parts)
-	}
-	for i, s := range m.Lots {
-		// Whatever a charge left behind in a lot must be its last.
-		if len(c.open.lots) == 0 || c.open.lots[0].Number != s.Lot || s.Centavos <= 0 || s.Centavos > c.open.lots[0].Centavos {
-			c.fault("movimiento %d: toma %d centavos del lote %d y el que tocaba es otro o no alcanza", m.Number, s.Centavos, s.Lot)
-			return
-		}
-		l := &c.open.lots[0]
-		if expired := !l.Expires.After(m.Moment); expired != expiry {
-			c.fault("movimiento %d del %s: el lote %d vence el %s", m.Number,
-				m.Moment.Format(time.RFC3339), l.Number, l.Expires.Format(time.RFC3339))
-		}
-		l.Centavos -= s.Centavos
-		if l.Centavos == 0 {
-			c.open.lots = slices.Delete(c.open.lots, 0, 1)
-		} else if expiry || i < len(m.Lots)-1 {
-			c.fault("movimiento %d: deja %d centavos en el lote %d", m.Number, l.Centavos, l.Number)
-		}
-	}
 }
 
 // find reads what a record says beside its text, which records reads.
@@ -283,6 +226,7 @@ func (c *checker) records() error {
 		if err != nil {
 			return err
 		}
+		c.usage.records[usageKey{org: r.Org, sandbox: r.Sandbox, service: r.Service}]++
 		c.record(&r)
 		return nil
 	})

@@ -63,7 +63,7 @@ func TestClockJumps(t *testing.T) {
 				t.Fatal(err)
 			}
 			balance := int64(0)
-			err = l.Movements(1, func(m *ledger.Movement) error {
+			err = l.Movements(1, ledger.Page{}, func(m *ledger.Movement) error {
 				balance += m.Centavos
 				if m.Number <= seen {
 					return nil

@@ -102,6 +102,19 @@ func (d *decoder) text() string {
 	return string(d.take(int(n)))
 }
 
+// textLike is text that costs nothing when it is old.
+func (d *decoder) textLike(old string) string {
+	n := d.uvarint()
+	if n > uint64(len(d.b)) {
+		d.fail()
+		return ""
+	}
+	if b := d.take(int(n)); string(b) != old {
+		return string(b)
+	}
+	return old
+}
+
 func (d *decoder) moment() time.Time { return time.Unix(0, d.varint()).UTC() }
 
 // count reads how many items follow, each at least size bytes long.

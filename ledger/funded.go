@@ -2,67 +2,40 @@ package ledger
 
 import (
 	"encoding/binary"
-	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"cotejo/store"
 )
 
-// Funded tells, mostly from memory, whether an account may be able to pay
-// centavos at now, so that a request that cannot be paid is refused before it is
-// worked on. When ok is false it cannot, and balance is what it has; true may be
-// wrong, and then the charge refuses.
-func (l *Ledger) Funded(account AccountID, now time.Time, centavos int64) (balance int64, ok bool) {
-	have, known := l.balances.get(account)
-	if !known {
-		seen := l.balances.writes.Load()
-		w, err := l.readWallet(account)
-		if err != nil {
-			return 0, true // whoever reads it next reports the error
-		}
-		have = w.funds()
-		if !l.balances.learn(account, have, seen) {
-			return 0, true
-		}
-	}
-	if have.open >= centavos && now.Before(have.until) {
-		return have.open, true
-	}
-	balance, err := l.Balance(account, now)
-	if err != nil || balance >= centavos {
-		return balance, true
-	}
-	return balance, false
+// Funds is what an account can pay an answer of one service with.
+type Funds struct {
+	Balance int64 // centavos of package money
+	Uses    int64 // individual uses of the service
 }
 
-func (l *Ledger) readWallet(account AccountID) (w wallet, err error) {
-	v, err := l.Read(account).Get(spaceWallet, nil)
-	if errors.Is(err, store.ErrNotFound) {
-		return wallet{}, nil
-	} else if err != nil {
-		return wallet{}, err
-	}
-	err = w.decode(v)
-	return w, err
+// pays is the rule of a charge, and that of a Use whose price is 0.
+func (f Funds) pays(price int64) bool {
+	return f.Uses > 0 || f.Balance >= price && f.Balance > 0
 }
 
-// funds is what the open lots of an account add up to, until the first of them
-// expires.
-type funds struct {
-	open  int64 // centavos
-	until time.Time
-}
-
-func (w *wallet) funds() (f funds) {
-	for _, l := range w.lots {
-		f.open += l.Centavos
-		if f.until.IsZero() || l.Expires.Before(f.until) {
-			f.until = l.Expires
-		}
+// Funded tells, mostly from memory, whether an account may be able to pay an answer
+// of a service at now, so that a request that cannot be paid is refused before it is
+// worked on. price is in centavos of package money; 0 is included in a package.
+// When ok is false it cannot; true may be wrong, and then the charge refuses.
+func (l *Ledger) Funded(account AccountID, now time.Time, service string, price int64) (funds Funds, ok bool, err error) {
+	funds, current := l.balances.get(account, service, now)
+	if current && funds.pays(price) {
+		return funds, true, nil
 	}
-	return f
+	seen := l.balances.writes.Load()
+	w, err := l.Read(account).wallet()
+	if err != nil {
+		return Funds{}, false, err
+	}
+	funds = Funds{Balance: w.spendable(now), Uses: w.uses(service, now)}
+	// What changed meanwhile may have been money that came in.
+	return funds, !l.balances.learn(account, &w, seen) || funds.pays(price), nil
 }
 
 // balances remembers the funds of accounts. The sequencer keeps it current.
@@ -70,29 +43,75 @@ type balances struct {
 	writes atomic.Uint64 // commits that changed a wallet
 
 	mu    sync.RWMutex
-	known map[AccountID]funds
+	known map[AccountID]*openFunds // under mu
+
+	room wallet // the sequencer's
+}
+
+// openFunds is what the open lots of an account add up to, until the first of them
+// expires.
+type openFunds struct {
+	until time.Time
+	open  []openLots
+}
+
+// openLots are those of one kind, as Lot.Service and Lot.Left have it.
+type openLots struct {
+	service string
+	left    int64
+}
+
+func (f *openFunds) of(service string) int64 {
+	for _, o := range f.open {
+		if o.service == service {
+			return o.left
+		}
+	}
+	return 0
+}
+
+func (f *openFunds) set(w *wallet) {
+	f.until, f.open = time.Time{}, f.open[:0]
+	for _, l := range w.lots {
+		if f.until.IsZero() || l.Expires.Before(f.until) {
+			f.until = l.Expires
+		}
+		at := slices.IndexFunc(f.open, func(o openLots) bool { return o.service == l.Service })
+		if at < 0 {
+			at = len(f.open)
+			f.open = append(f.open, openLots{service: l.Service})
+		}
+		f.open[at].left += l.Left
+	}
 }
 
 // maxBalances bounds the accounts that are remembered.
 const maxBalances = 100_000
 
-func (b *balances) get(account AccountID) (f funds, known bool) {
+// get returns what is remembered; current is false when that is nothing, or may
+// have expired.
+func (b *balances) get(account AccountID, service string, now time.Time) (funds Funds, current bool) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	f, known = b.known[account]
-	return f, known
+	f := b.known[account]
+	if f == nil || !now.Before(f.until) {
+		return Funds{}, false
+	}
+	return Funds{Balance: f.of(""), Uses: f.of(service)}, true
 }
 
 // learn remembers what was read from the store, unless a wallet was written
 // since: seen is the count of writes before the reading.
-func (b *balances) learn(account AccountID, f funds, seen uint64) bool {
+func (b *balances) learn(account AccountID, w *wallet, seen uint64) bool {
+	f := new(openFunds)
+	f.set(w)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.writes.Load() != seen {
 		return false
 	}
 	if b.known == nil || len(b.known) >= maxBalances {
-		b.known = map[AccountID]funds{}
+		b.known = map[AccountID]*openFunds{}
 	}
 	b.known[account] = f
 	return true
@@ -102,18 +121,17 @@ func (b *balances) learn(account AccountID, f funds, seen uint64) bool {
 func (b *balances) committed(entries []entry) {
 	for i := range entries {
 		e := &entries[i]
-		if !isHot(e.key) {
+		if Space(e.key[accountHead]) != spaceWallet {
 			continue
 		}
-		var w wallet
 		account := AccountID(binary.BigEndian.Uint64(e.key[accountHead-8:]))
 		b.mu.Lock()
 		b.writes.Add(1)
-		if _, known := b.known[account]; known {
-			if e.deleted || w.decode(e.value) != nil {
+		if f := b.known[account]; f != nil {
+			if e.deleted || b.room.decode(e.value) != nil {
 				delete(b.known, account)
 			} else {
-				b.known[account] = w.funds()
+				f.set(&b.room)
 			}
 		}
 		b.mu.Unlock()

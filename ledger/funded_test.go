@@ -15,8 +15,8 @@ func TestFundedFollowsTheWallet(t *testing.T) {
 	f := func(what string, now time.Time, wantBalance int64, wantOK bool) {
 		t.Helper()
 		for range 2 { // read from the store, then from memory
-			if balance, ok := l.Funded(1, now, 1200); balance != wantBalance || ok != wantOK {
-				t.Fatalf("%s: Funded = %d, %v; want %d, %v", what, balance, ok, wantBalance, wantOK)
+			if funds, ok, _ := l.Funded(1, now, "COMPANY", 1200); funds.Balance != wantBalance || ok != wantOK {
+				t.Fatalf("%s: Funded = %+v, %v; want %d, %v", what, funds, ok, wantBalance, wantOK)
 			}
 		}
 	}
@@ -49,19 +49,19 @@ func TestFundedNeverRefusesMoneyThatIsThere(t *testing.T) {
 					case <-stop:
 						return
 					default:
-						l.Funded(account, start, 100)
+						l.Funded(account, start, "COMPANY", 100)
 					}
 				}
 			})
 		}
 		credit(t, l, account, start, 100)
-		if balance, ok := l.Funded(account, start, 100); !ok {
-			t.Fatalf("account %d: Funded = %d, false after a credit", account, balance)
+		if funds, ok, _ := l.Funded(account, start, "COMPANY", 100); !ok {
+			t.Fatalf("account %d: Funded = %+v, false after a credit", account, funds)
 		}
 		close(stop)
 		wg.Wait()
-		if balance, ok := l.Funded(account, start, 100); !ok {
-			t.Fatalf("account %d: Funded = %d, false later", account, balance)
+		if funds, ok, _ := l.Funded(account, start, "COMPANY", 100); !ok {
+			t.Fatalf("account %d: Funded = %+v, false later", account, funds)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strings"
@@ -396,11 +397,11 @@ func TestCheckFindsFaults(t *testing.T) {
 		}
 	}
 	f("a centavo more in the wallet", func(t *testing.T, l *Ledger, _, _ Record) {
-		w := wallet{last: 3, lots: []Lot{{2, 801, noon.Add(time.Hour + LotLife)}}}
+		w := wallet{last: 3, day: 20261120, lots: []Lot{{2, "", 801, noon.Add(time.Hour + LotLife)}}}
 		do(t, l, 1, raw{spaceWallet, nil, w.append(nil)})
 	})
 	f("a later expiry", func(t *testing.T, l *Ledger, _, _ Record) {
-		w := wallet{last: 3, lots: []Lot{{2, 800, noon.Add(2*time.Hour + LotLife)}}}
+		w := wallet{last: 3, day: 20261120, lots: []Lot{{2, "", 800, noon.Add(2*time.Hour + LotLife)}}}
 		do(t, l, 1, raw{spaceWallet, nil, w.append(nil)})
 	})
 	f("a movement gone", func(t *testing.T, l *Ledger, _, _ Record) { do(t, l, 1, erase{spaceMovement, movementKey(3)}) })
@@ -438,16 +439,46 @@ func TestCheckFindsFaults(t *testing.T) {
 	f("another amount", change(3, func(m *Movement) { m.Centavos-- }))
 	f("another balance", change(3, func(m *Movement) { m.Balance++ }))
 	f("another record", change(3, func(m *Movement) { m.Record.Counter++ }))
-	f("the newer lot first", change(3, func(m *Movement) { m.Lots = []Split{{2, 1000}, {1, 200}} }))
+	f("the newer lot first", change(3, func(m *Movement) { m.Lots = []Split{{Lot: 2, Centavos: 1000}, {Lot: 1, Centavos: 200}} }))
 	f("an expired lot spent", change(3, func(m *Movement) { m.Moment = noon.Add(LotLife) }))
+	row := func(u Usage) []byte {
+		return appendUsageKey(nil, u.Org, u.Sandbox, u.Day, u.Service)
+	}
+	today := Usage{Org: 1, Day: 20261120, Service: "COMPANY", Answers: 2, Charged: 1, Centavos: 1200}
+	f("the count of a day gone", func(t *testing.T, l *Ledger, _, _ Record) { do(t, l, 1, erase{spaceUsage, row(today)}) })
+	count := func(edit func(*Usage)) func(*testing.T, *Ledger, Record, Record) {
+		return func(t *testing.T, l *Ledger, _, _ Record) {
+			u := today
+			edit(&u)
+			do(t, l, 1, raw{spaceUsage, row(u), u.append(nil)})
+		}
+	}
+	f("an answer more charged", count(func(u *Usage) { u.Charged++ }))
+	f("a centavo less counted", count(func(u *Usage) { u.Centavos-- }))
+	f("a use that nobody had", count(func(u *Usage) { u.Uses++ }))
+	f("an answer less than records", count(func(u *Usage) { u.Answers-- }))
+	f("a charge in the sandbox", count(func(u *Usage) { u.Sandbox = true }))
+	f("the note of a day gone", func(t *testing.T, l *Ledger, _, _ Record) {
+		do(t, l, 1, erase{spaceDay, binary.BigEndian.AppendUint32(nil, 20261120)})
+	})
+	f("the note of a day that is none", func(t *testing.T, l *Ledger, _, _ Record) {
+		do(t, l, 1, raw{spaceDay, binary.BigEndian.AppendUint32(nil, 20261119), []byte{schema, 1}})
+	})
+	f("uses come from nowhere", func(t *testing.T, l *Ledger, _, _ Record) {
+		w := wallet{last: 3, day: 20261120, lots: []Lot{{1, "COMPANY", 1, noon.Add(LotLife)}, {2, "", 800, noon.Add(time.Hour + LotLife)}}}
+		do(t, l, 1, raw{spaceWallet, nil, w.append(nil)})
+	})
+	f("money paid while there was a use", change(1, func(m *Movement) {
+		m.Service, m.Centavos, m.Uses, m.Lots = "COMPANY", 0, 1000, []Split{{Lot: 1, Uses: 1000}}
+	}))
 	f("an unknown kind", change(3, func(m *Movement) { m.Kind = 9 }))
 }
 
 func FuzzStoredValues(f *testing.F) {
 	p := testPermutation(f)
-	m := Movement{Number: 3, Moment: noon, Kind: KindCharge, Centavos: -5, Lots: []Split{{1, 5}}, Service: "COMPANY",
+	m := Movement{Number: 3, Moment: noon, Kind: KindCharge, Centavos: -5, Lots: []Split{{1, 5, 0}}, Service: "COMPANY",
 		Record: VerificationID{Prefix: "COM", Day: 20261120, Counter: 9}}
-	w := wallet{last: 9, lots: []Lot{{7, 500, noon}}}
+	w := wallet{last: 9, lots: []Lot{{7, "UTIL", 500, noon}}}
 	r := Record{Org: 1, Service: "COMPANY", Code: "COMPANY_OK", Operation: "company", Registro: []byte("{}"), Acta: []byte("[]")}
 	f.Add(m.append(nil))
 	f.Add(w.append(nil))

@@ -23,7 +23,8 @@ const (
 	spaceDictionary Space = 0x13 // hash 8 of (operation, edition) → text that records copy from
 
 	spaceOnce  Space = 0x14 // org 8, sandbox 1, hash 32 of the client's key → what was done under it
-	spaceUsage Space = 0x15 // org 8, day 4, service → uses that cost nothing
+	spaceUsage Space = 0x15 // org 8, sandbox 1, day 4, service → answers, and what paid for them
+	spaceDay   Space = 0x16 // ledger day 4 → number of its first movement
 
 	// Of account 0 in shard 0 of every group; no account has it.
 	spaceChain Space = 0x01 // seq 8 → link

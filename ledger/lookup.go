@@ -14,7 +14,7 @@ func (l *Ledger) Lookup(id VerificationID) (found Record, err error) {
 	for g := range store.Group(store.Groups) {
 		err := withView(l.store, g, func(v store.View) error {
 			return scanAccounts(v, func(account AccountID) error {
-				r := Reader{v, account}
+				r := Reader{v, account, l.perm}
 				return scanOwners(r, func(owner []byte) error {
 					key := append(owner, appendRecordKey(nil, 0, false, id)[ownerLen:]...)
 					value, err := r.Get(spaceRecord, key)
@@ -23,7 +23,7 @@ func (l *Ledger) Lookup(id VerificationID) (found Record, err error) {
 					} else if err != nil {
 						return err
 					}
-					if found, err = decodeRecord(key, value, l.perm, r.dictionary); err != nil {
+					if found, err = decodeRecord(key, value, r.perm, r.dictionary); err != nil {
 						return err
 					}
 					return errFound

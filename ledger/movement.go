@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Kind says why money moved.
+// Kind says why money or uses moved.
 type Kind byte
 
 const (
@@ -16,103 +16,112 @@ const (
 	KindUse                    // an answer of which no record is kept was paid
 )
 
-// Movement is one change of an account's money. It never changes.
+// Movement is one change of what an account can pay with: of package money, or of
+// the individual uses of one service. It never changes.
 type Movement struct {
 	Number   uint64 // 1, 2, 3 … within the account, without gaps
 	Moment   time.Time
 	Kind     Kind
-	Centavos int64   // signed: a credit is positive
-	Lots     []Split // how much of each lot, in the order of their expiry; the sum is |Centavos|
+	Centavos int64   // signed: a credit is positive; 0 when uses moved
+	Uses     int64   // signed, of Service; 0 when money moved
+	Lots     []Split // how much of each lot, in the order of their expiry
 	Balance  int64   // centavos: sum of all movements up to this one
 	Org      OrgID   // who asked; 0 for an expiry
-	Service  string  // of a charge or use
+	Service  string  // of a charge, a use, and of individual uses
 	Record   VerificationID
 	Input    [sha256.Size]byte // of a use: hash of what was asked
 	Basis    string            // of a use: the tables that the answer rests on
+	Unit     int64             // of a credit of uses: centavos that each cost
 	Reason   string            // of a credit
 }
 
-// Split is a part of one lot, in centavos > 0.
+// Split is a part of one lot: centavos > 0 of package money, or uses > 0.
 type Split struct {
 	Lot      uint64
 	Centavos int64
+	Uses     int64
 }
 
-func (tx *Tx) putMovement(m *Movement) {
+// begin starts the account's next movement. Lots and what its kind carries are the
+// caller's to complete, before putMovement.
+func (tx *Tx) begin(w *wallet, now time.Time, kind Kind) *Movement {
+	m := &tx.movement
+	*m = Movement{Number: w.last + 1, Moment: now, Kind: kind, Lots: m.Lots[:0]}
+	return m
+}
+
+// putMovement writes the movement, which the wallet's lots show already; the wallet
+// is the caller's to put. With the first movement of a day goes the note that
+// finds it.
+func (tx *Tx) putMovement(w *wallet, m *Movement) {
+	for _, s := range m.Lots {
+		m.Centavos += s.Centavos
+		m.Uses += s.Uses
+	}
+	if m.Kind != KindCredit {
+		m.Centavos, m.Uses = -m.Centavos, -m.Uses
+	}
+	w.last, m.Balance = m.Number, w.sum()
 	tx.value = m.append(tx.value[:0])
 	var key [8]byte
 	binary.BigEndian.PutUint64(key[:], m.Number)
 	tx.put(spaceMovement, key[:], tx.value)
+	if day := tx.ledgerDay(w, m.Moment); day > w.day {
+		w.day = day
+		tx.value = binary.AppendUvarint(append(tx.value[:0], schema), m.Number)
+		binary.BigEndian.PutUint32(key[:], day)
+		tx.put(spaceDay, key[:4], tx.value)
+	}
 }
 
 func (m *Movement) append(dst []byte) []byte {
 	dst = append(dst, schema, byte(m.Kind))
 	dst = appendMoment(dst, m.Moment)
 	dst = binary.AppendVarint(dst, m.Centavos)
+	dst = binary.AppendVarint(dst, m.Uses)
 	dst = binary.AppendUvarint(dst, uint64(m.Balance))
 	dst = binary.BigEndian.AppendUint64(dst, uint64(m.Org))
 	dst = binary.AppendUvarint(dst, uint64(len(m.Lots)))
 	for _, s := range m.Lots {
 		dst = binary.AppendUvarint(dst, s.Lot)
 		dst = binary.AppendUvarint(dst, uint64(s.Centavos))
+		dst = binary.AppendUvarint(dst, uint64(s.Uses))
 	}
+	dst = appendText(dst, m.Service)
 	switch m.Kind {
 	case KindCharge:
-		dst = appendText(dst, m.Service)
 		dst = append(dst, m.Record.Prefix...)
 		dst = binary.BigEndian.AppendUint32(dst, m.Record.Day)
 		dst = binary.BigEndian.AppendUint32(dst, m.Record.Counter)
 	case KindUse:
-		dst = appendText(dst, m.Service)
 		dst = append(dst, m.Input[:]...)
 		dst = appendText(dst, m.Basis)
+	case KindCredit:
+		dst = binary.AppendUvarint(dst, uint64(m.Unit))
+		dst = appendText(dst, m.Reason)
 	}
-	return appendText(dst, m.Reason)
+	return dst
 }
 
 // decode reads all but the number, which is the key. Record.Code stays zero.
 func (m *Movement) decode(value []byte) error {
 	d := decode(value)
 	*m = Movement{
-		Kind: Kind(d.byte()), Moment: d.moment(), Centavos: d.varint(), Balance: d.centavos(),
-		Org: OrgID(d.uint64()), Lots: m.Lots[:0],
+		Kind: Kind(d.byte()), Moment: d.moment(), Centavos: d.varint(), Uses: d.varint(), Balance: d.centavos(),
+		Org: OrgID(d.uint64()), Lots: m.Lots[:0], Service: m.Service,
 	}
-	for range d.count(2) {
-		m.Lots = append(m.Lots, Split{d.uvarint(), d.centavos()})
+	for range d.count(3) {
+		m.Lots = append(m.Lots, Split{d.uvarint(), d.centavos(), d.centavos()})
 	}
+	m.Service = d.textLike(m.Service)
 	switch m.Kind {
 	case KindCharge:
-		m.Service = d.text()
 		m.Record = VerificationID{Prefix: string(d.take(3)), Day: d.uint32(), Counter: d.uint32()}
 	case KindUse:
-		m.Service = d.text()
 		copy(m.Input[:], d.take(len(m.Input)))
 		m.Basis = d.text()
+	case KindCredit:
+		m.Unit, m.Reason = d.centavos(), d.text()
 	}
-	m.Reason = d.text()
 	return d.done()
-}
-
-// Movements calls fn for each movement of the account, by number, until fn
-// returns an error, which Movements returns. The movement and its Lots are valid
-// until fn returns.
-func (l *Ledger) Movements(account AccountID, fn func(*Movement) error) error {
-	return scanMovements(l.Read(account), l.perm, fn)
-}
-
-func scanMovements(r Reader, perm *permutation, fn func(*Movement) error) error {
-	var m Movement
-	return r.Scan(spaceMovement, nil, func(key, value []byte) error {
-		if len(key) != 8 {
-			return errValue
-		}
-		if err := m.decode(value); err != nil {
-			return err
-		}
-		m.Number = binary.BigEndian.Uint64(key)
-		if m.Kind == KindCharge {
-			m.Record.Code = perm.code(m.Record.Prefix, m.Record.Day, m.Record.Counter)
-		}
-		return fn(&m)
-	})
 }

@@ -13,12 +13,13 @@ import (
 type Reader struct {
 	from    store.Reader // of the account's group
 	account AccountID
+	perm    *permutation
 }
 
 // Read returns a reader of the latest state.
 func (l *Ledger) Read(account AccountID) Reader {
 	group, _ := place(account)
-	return Reader{l.readers[group], account}
+	return Reader{l.readers[group], account, l.perm}
 }
 
 // Get returns a copy of the value, store.ErrNotFound when the key is absent.

@@ -118,16 +118,20 @@ func (r *Record) decodeHead(d *decoder) {
 // Find reads one record of an organization. store.ErrNotFound when it does not
 // exist there, whether or not it exists elsewhere.
 func (l *Ledger) Find(account AccountID, org OrgID, sandbox bool, id VerificationID) (Record, error) {
+	return l.Read(account).Find(org, sandbox, id)
+}
+
+// Find is Ledger.Find as of what is read.
+func (r Reader) Find(org OrgID, sandbox bool, id VerificationID) (Record, error) {
 	if !validPrefix(id.Prefix) {
 		return Record{}, store.ErrNotFound
 	}
-	reader := l.Read(account)
 	key := appendRecordKey(nil, org, sandbox, id)
-	value, err := reader.Get(spaceRecord, key)
+	value, err := r.Get(spaceRecord, key)
 	if err != nil {
 		return Record{}, err
 	}
-	return decodeRecord(key, value, l.perm, reader.dictionary)
+	return decodeRecord(key, value, r.perm, r.dictionary)
 }
 
 // Records calls fn for every record of every account, for audits, until fn
@@ -137,7 +141,7 @@ func (l *Ledger) Records(fn func(AccountID, Record) error) error {
 	for g := range store.Group(store.Groups) {
 		err := withView(l.store, g, func(v store.View) error {
 			return scanAccounts(v, func(account AccountID) error {
-				return scanRecords(Reader{v, account}, l.perm, func(r Record) error { return fn(account, r) })
+				return Reader{v, account, l.perm}.scanRecords(func(r Record) error { return fn(account, r) })
 			})
 		})
 		if err != nil {
@@ -160,10 +164,10 @@ func withView(s store.Store, g store.Group, fn func(store.View) error) (err erro
 	return fn(v)
 }
 
-func scanRecords(r Reader, perm *permutation, fn func(Record) error) error {
+func (r Reader) scanRecords(fn func(Record) error) error {
 	find := r.lastDictionary()
 	return r.Scan(spaceRecord, nil, func(key, value []byte) error {
-		record, err := decodeRecord(key, value, perm, find)
+		record, err := decodeRecord(key, value, r.perm, find)
 		if err != nil {
 			return err
 		}

@@ -198,11 +198,11 @@ func (s *sequencer) stop(err error) error {
 	return err
 }
 
-// hotBytes bounds hotValues: some 50,000 wallets.
+// hotBytes bounds hotValues: some 50,000 wallets or counts of a day.
 const hotBytes = 8 << 20
 
-// hotValues keeps committed wallets, which every charge reads, out of the
-// engine's way. A random one leaves when the budget is spent.
+// hotValues keeps committed wallets and counts, which every charge reads, out of
+// the engine's way. A random one leaves when the budget is spent.
 type hotValues struct {
 	values map[string][]byte
 	bytes  int
@@ -212,7 +212,10 @@ type hotValues struct {
 // hotOverhead is what an entry costs beside its key and value.
 const hotOverhead = 80
 
-func isHot(key []byte) bool { return Space(key[accountHead]) == spaceWallet }
+func isHot(key []byte) bool {
+	s := Space(key[accountHead])
+	return s == spaceWallet || s == spaceUsage
+}
 
 func (h *hotValues) get(key []byte) ([]byte, bool) {
 	v, ok := h.values[string(key)]

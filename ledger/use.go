@@ -13,16 +13,19 @@ const (
 )
 
 // Use pays for an answer of which no record is kept: its movement says which
-// service was used, of what input, and what the answer rests on. It refuses with
-// *FundsError when the account cannot pay.
+// service was used, of what input, and what the answer rests on. An individual use
+// of the service pays first, package money else. A Price of 0 is included in the
+// package: while there is package money the answer is counted and nothing pays.
+// It refuses with *FundsError when the account cannot pay.
 type Use struct {
 	Now     time.Time
 	Org     OrgID
 	Service string
-	Price   int64             // centavos > 0, VAT included
+	Price   int64             // centavos of package money, VAT included
 	Input   [sha256.Size]byte // hash of what was asked
 	Basis   string            // tables and their versions; may be empty
-	// Once, if set, makes the use safe to repeat; Answer is kept for that.
+	// Once, if set, makes the use safe to repeat; Answer is kept for that, unless
+	// nothing paid.
 	Once   *Once
 	Answer []byte
 }
@@ -56,19 +59,25 @@ func (u Use) Apply(tx *Tx) (Result, error) {
 	if err := tx.loadWallet(w); err != nil {
 		return nil, err
 	}
-	if balance := w.spendable(u.Now); balance < u.Price {
-		return nil, &FundsError{Service: u.Service, Price: u.Price, Balance: balance}
+	var charged Charged
+	if charged.Balance = w.spendable(u.Now); u.Price > 0 || charged.Balance == 0 {
+		pay, err := w.means(u.Now, u.Service, u.Price)
+		if err != nil {
+			return nil, err
+		}
+		m := tx.debit(w, u.Now, KindUse, u.Org, u.Service, pay)
+		m.Input, m.Basis = u.Input, u.Basis
+		charged = tx.paid(w, m)
 	}
-	m := tx.debit(w, u.Now, u.Price)
-	m.Kind, m.Org, m.Service, m.Input, m.Basis = KindUse, u.Org, u.Service, u.Input, u.Basis
-	tx.putMovement(m)
-	tx.putWallet(w)
-	if u.Once != nil {
+	if err := tx.addUsage(charged.usage(u.Org, false, tx.ledgerDay(w, u.Now), u.Service)); err != nil {
+		return nil, err
+	}
+	if u.Once != nil && charged.Movement != 0 {
 		k := mark{content: u.Once.Content, moment: u.Now, answer: u.Answer}
 		tx.value = k.append(tx.value[:0])
 		tx.put(spaceOnce, key, tx.value)
 	}
-	return Used{Charged: Charged{Movement: m.Number, Centavos: u.Price, Balance: m.Balance}}, nil
+	return Used{Charged: charged}, nil
 }
 
 func (u *Use) valid(account AccountID) error {
@@ -79,8 +88,8 @@ func (u *Use) valid(account AccountID) error {
 		return err
 	}
 	switch {
-	case u.Price <= 0 || u.Price > MaxCentavos:
-		return fmt.Errorf("ledger: el precio de un uso debe ser de 1 a %d centavos, no de %d", MaxCentavos, u.Price)
+	case u.Price < 0 || u.Price > MaxCentavos:
+		return fmt.Errorf("ledger: el precio de un uso debe ser de 0 a %d centavos, no de %d", MaxCentavos, u.Price)
 	case u.Service == "" || len(u.Service) > maxName:
 		return fmt.Errorf("ledger: el servicio lleva de 1 a %d bytes", maxName)
 	case len(u.Basis) > maxBasis:
@@ -89,17 +98,4 @@ func (u *Use) valid(account AccountID) error {
 		return fmt.Errorf("ledger: la respuesta de un uso repetible lleva de 1 a %d bytes", maxAnswer)
 	}
 	return nil
-}
-
-// debit takes centavos, which the wallet must have at now, and begins the movement
-// that says so. Both are the caller's to complete and to put.
-func (tx *Tx) debit(w *wallet, now time.Time, centavos int64) *Movement {
-	tx.expireLots(w, now)
-	w.last++
-	m := &tx.movement
-	*m = Movement{
-		Number: w.last, Moment: now, Centavos: -centavos,
-		Lots: w.take(m.Lots[:0], centavos), Balance: w.sum(),
-	}
-	return m
 }

@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,7 +24,6 @@ func TestUseRefuses(t *testing.T) {
 			t.Errorf("%+v: %+v", u, res)
 		}
 	}
-	f(func(u *ledger.Use) { u.Price = 0 })
 	f(func(u *ledger.Use) { u.Price = -1 })
 	f(func(u *ledger.Use) { u.Service = "" })
 	f(func(u *ledger.Use) { u.Service = strings.Repeat("x", 65) })
@@ -39,7 +39,7 @@ func TestUseRefuses(t *testing.T) {
 	}
 }
 
-// TestFreeUsesAreCounted: by account, organization, service and day, and kept
+// TestFreeUsesAreCounted: by account, organization, mode, service and day, and kept
 // when the ledger closes.
 func TestFreeUsesAreCounted(t *testing.T) {
 	fs := vfs.NewMem()
@@ -49,36 +49,41 @@ func TestFreeUsesAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		l.CountUse(1, 1, "UTIL", 20261120)
+		l.CountUse(1, 1, false, "UTIL", 20261120)
 	}
-	l.CountUse(1, 1, "UTIL", 20261121)
-	l.CountUse(1, 2, "UTIL", 20261120)
-	l.CountUse(2, 3, "DATO", 20261120)
+	l.CountUse(1, 1, false, "UTIL", 20261121)
+	l.CountUse(1, 2, false, "UTIL", 20261120)
+	l.CountUse(2, 3, true, "DATO", 20261120)
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if l, err = ledger.Open(s, ledger.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	l.CountUse(1, 1, "UTIL", 20261120)
+	l.CountUse(1, 1, false, "UTIL", 20261120)
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if l, err = ledger.Open(s, ledger.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	f := func(account ledger.AccountID, org ledger.OrgID, service string, day uint32, want uint64) {
+	f := func(account ledger.AccountID, org ledger.OrgID, sandbox bool, want ...ledger.Usage) {
 		t.Helper()
-		if got, err := l.FreeUses(account, org, service, day); err != nil || got != want {
-			t.Errorf("%d %d %s %d: %d, %v; want %d", account, org, service, day, got, err, want)
+		var got []ledger.Usage
+		err := l.Usage(account, org, sandbox, 0, 20991231, func(u ledger.Usage) error {
+			got = append(got, u)
+			return nil
+		})
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%d %d %v: %+v, %v; want %+v", account, org, sandbox, got, err, want)
 		}
 	}
-	f(1, 1, "UTIL", 20261120, 4)
-	f(1, 1, "UTIL", 20261121, 1)
-	f(1, 2, "UTIL", 20261120, 1)
-	f(2, 3, "DATO", 20261120, 1)
-	f(2, 3, "UTIL", 20261120, 0)
-	f(2, 1, "UTIL", 20261120, 0)
+	f(1, 1, false, ledger.Usage{Org: 1, Day: 20261120, Service: "UTIL", Answers: 4}, ledger.Usage{Org: 1, Day: 20261121, Service: "UTIL", Answers: 1})
+	f(1, 1, true)
+	f(1, 2, false, ledger.Usage{Org: 2, Day: 20261120, Service: "UTIL", Answers: 1})
+	f(2, 3, true, ledger.Usage{Org: 3, Sandbox: true, Day: 20261120, Service: "DATO", Answers: 1})
+	f(2, 3, false)
+	f(2, 1, false)
 	if rep, err := ledger.Check(ctx, s); err != nil {
 		t.Errorf("%v %+v", err, rep)
 	}

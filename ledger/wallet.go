@@ -3,78 +3,36 @@ package ledger
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
 	"cotejo/store"
 )
 
-// LotLife is how long a lot of prepaid money can be spent. From Expires on it
-// pays for nothing; its rest leaves the wallet with the account's next movement.
+// LotLife is how long a lot can be spent. From Expires on it pays for nothing; its
+// rest leaves the wallet with the account's next movement.
 const LotLife = 365 * 24 * time.Hour
 
 // maxLots bounds the lots that an account may have open at once.
 const maxLots = 1000
 
-// maxReason bounds the reason of a credit, in bytes.
-const maxReason = 2000
-
-// Wallet is an account's prepaid money at one moment.
+// Wallet is what an account can pay with at one moment.
 type Wallet struct {
-	Balance   int64  // centavos that can be spent
+	Balance   int64  // centavos of package money that can be spent
 	Lots      []Lot  // that can be spent, in the order in which they will be
 	Movements uint64 // number of the last movement
 }
 
-// Lot is prepaid money of one credit.
+// Uses returns how many individual uses of a service can be spent.
+func (w Wallet) Uses(service string) int64 { return available(w.Lots, service, time.Time{}) }
+
+// Lot is what one credit brought: package money, which pays for any service, or
+// individual uses of one.
 type Lot struct {
-	Number   uint64 // of the movement that brought it
-	Centavos int64  // left of it, > 0
-	Expires  time.Time
-}
-
-// Credit adds a lot of prepaid package money that expires after 365 days.
-type Credit struct {
-	Now      time.Time
-	Org      OrgID
-	Centavos int64 // > 0
-	Reason   string
-}
-
-// Apply implements Command. Its result is a Charged.
-func (c Credit) Apply(tx *Tx) (Result, error) {
-	if tx.account == Global {
-		return nil, errNoWallet
-	}
-	if err := validMoment(c.Now); err != nil {
-		return nil, err
-	}
-	if c.Centavos <= 0 || c.Centavos > MaxCentavos {
-		return nil, fmt.Errorf("ledger: el abono debe ser de 1 a %d centavos, no de %d", MaxCentavos, c.Centavos)
-	}
-	if len(c.Reason) > maxReason {
-		return nil, fmt.Errorf("ledger: el motivo pasa de %d bytes", maxReason)
-	}
-	w := &tx.wallet
-	if err := tx.loadWallet(w); err != nil {
-		return nil, err
-	}
-	tx.expireLots(w, c.Now)
-	if len(w.lots) >= maxLots {
-		return nil, fmt.Errorf("ledger: la cuenta ya tiene %d abonos con saldo; consuma alguno antes de abonar", maxLots)
-	}
-	w.last++
-	w.add(Lot{w.last, c.Centavos, c.Now.Add(LotLife)})
-	m := &tx.movement
-	*m = Movement{
-		Number: w.last, Moment: c.Now, Kind: KindCredit, Centavos: c.Centavos,
-		Lots: append(m.Lots[:0], Split{w.last, c.Centavos}), Balance: w.sum(),
-		Org: c.Org, Reason: c.Reason,
-	}
-	tx.putMovement(m)
-	tx.putWallet(w)
-	return Charged{Movement: m.Number, Centavos: c.Centavos, Balance: m.Balance}, nil
+	Number  uint64 // of the movement that brought it
+	Service string // that the uses are of; "" is package money
+	Left    int64  // centavos, or uses; > 0
+	Expires time.Time
 }
 
 var errNoWallet = errors.New("ledger: el grupo global no tiene saldo")
@@ -83,57 +41,85 @@ var errNoWallet = errors.New("ledger: el grupo global no tiene saldo")
 // batch of charges on one account writes it once.
 type wallet struct {
 	last uint64 // number of the last movement
-	lots []Lot  // open, by expiry then number; their sum is that of all movements
+	day  uint32 // ledger day of the last movement
+	lots []Lot  // open, by expiry then number
 }
 
 func (w *wallet) add(l Lot) {
 	at := len(w.lots)
-	for at > 0 && w.lots[at-1].Expires.After(l.Expires) {
+	for at > 0 && l.before(&w.lots[at-1]) {
 		at--
 	}
 	w.lots = slices.Insert(w.lots, at, l)
 }
 
-// sum is what all movements so far add up to.
-func (w *wallet) sum() (centavos int64) {
-	for i := range w.lots {
-		centavos += w.lots[i].Centavos
+// before reports that l is spent before m.
+func (l *Lot) before(m *Lot) bool {
+	if c := l.Expires.Compare(m.Expires); c != 0 {
+		return c < 0
 	}
-	return centavos
+	return l.Number < m.Number
 }
 
-// spendable is the sum of what has not expired at now.
-func (w *wallet) spendable(now time.Time) (centavos int64) {
+// sum is what all movements so far add up to, in centavos.
+func (w *wallet) sum() (centavos int64) {
 	for i := range w.lots {
-		if w.lots[i].Expires.After(now) {
-			centavos += w.lots[i].Centavos
+		if w.lots[i].Service == "" {
+			centavos += w.lots[i].Left
 		}
 	}
 	return centavos
 }
 
-// take removes centavos, which the lots must hold, from the oldest expiry on
-// and appends what it took from each.
-func (w *wallet) take(dst []Split, centavos int64) []Split {
-	used := 0
+// spendable is the package money that has not expired at now, in centavos.
+func (w *wallet) spendable(now time.Time) int64 { return available(w.lots, "", now) }
+
+// uses is how many uses of a service have not expired at now.
+func (w *wallet) uses(service string, now time.Time) int64 { return available(w.lots, service, now) }
+
+// available adds up what lots of one kind hold at now.
+func available(lots []Lot, service string, now time.Time) (n int64) {
+	for i := range lots {
+		if lots[i].Service == service && lots[i].Expires.After(now) {
+			n += lots[i].Left
+		}
+	}
+	return n
+}
+
+// take removes an amount, which the lots of that kind must hold, from the oldest
+// expiry on and appends what it took from each.
+func (w *wallet) take(dst []Split, service string, amount int64) []Split {
+	emptied := false
 	for i := range w.lots {
-		if centavos == 0 {
+		if amount == 0 {
 			break
 		}
 		l := &w.lots[i]
-		part := min(l.Centavos, centavos)
-		l.Centavos -= part
-		centavos -= part
-		if l.Centavos == 0 {
-			used++
+		if l.Service != service {
+			continue
 		}
-		dst = append(dst, Split{l.Number, part})
+		part := min(l.Left, amount)
+		l.Left -= part
+		amount -= part
+		emptied = emptied || l.Left == 0
+		dst = append(dst, l.split(part))
 	}
-	if centavos != 0 {
+	if amount != 0 {
 		panic("ledger: lots do not cover a charge that was accepted")
 	}
-	w.lots = slices.Delete(w.lots, 0, used)
+	if emptied {
+		w.lots = slices.DeleteFunc(w.lots, func(l Lot) bool { return l.Left == 0 })
+	}
 	return dst
+}
+
+// split is a part of the lot.
+func (l *Lot) split(amount int64) Split {
+	if l.Service == "" {
+		return Split{Lot: l.Number, Centavos: amount}
+	}
+	return Split{Lot: l.Number, Uses: amount}
 }
 
 // expireLots writes the movements of the lots that have expired at now.
@@ -141,13 +127,9 @@ func (tx *Tx) expireLots(w *wallet, now time.Time) {
 	for len(w.lots) > 0 && !w.lots[0].Expires.After(now) {
 		l := w.lots[0]
 		w.lots = slices.Delete(w.lots, 0, 1)
-		w.last++
-		m := &tx.movement
-		*m = Movement{
-			Number: w.last, Moment: now, Kind: KindExpiry, Centavos: -l.Centavos,
-			Lots: append(m.Lots[:0], Split{l.Number, l.Centavos}), Balance: w.sum(),
-		}
-		tx.putMovement(m)
+		m := tx.begin(w, now, KindExpiry)
+		m.Service, m.Lots = l.Service, append(m.Lots, l.split(l.Left))
+		tx.putMovement(w, m)
 	}
 }
 
@@ -171,30 +153,51 @@ func (tx *Tx) putWallet(w *wallet) {
 func (w *wallet) append(dst []byte) []byte {
 	dst = append(dst, schema)
 	dst = binary.AppendUvarint(dst, w.last)
-	dst = binary.AppendUvarint(dst, uint64(len(w.lots)))
-	for i := range w.lots {
-		l := &w.lots[i]
+	dst = binary.BigEndian.AppendUint32(dst, w.day)
+	return appendLots(dst, w.lots)
+}
+
+func appendLots(dst []byte, lots []Lot) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(lots)))
+	for i := range lots {
+		l := &lots[i]
 		dst = binary.AppendUvarint(dst, l.Number)
-		dst = binary.AppendUvarint(dst, uint64(l.Centavos))
+		dst = binary.AppendUvarint(dst, uint64(l.Left))
 		dst = appendMoment(dst, l.Expires)
+		dst = appendText(dst, l.Service)
 	}
 	return dst
 }
 
+// decode reuses the memory of what the wallet held before.
 func (w *wallet) decode(value []byte) error {
 	d := decode(value)
-	w.last = d.uvarint()
-	n := d.count(3)
-	w.lots = w.lots[:0]
-	for range n {
-		w.lots = append(w.lots, Lot{d.uvarint(), d.centavos(), d.moment()})
-	}
+	w.last, w.day = d.uvarint(), d.uint32()
+	w.lots = d.lots(w.lots)
 	return d.done()
 }
 
-// Wallet returns the account's money at now, as the last durable command left it.
+// lots reads lots into the memory of old, names included.
+func (d *decoder) lots(old []Lot) []Lot {
+	n := d.count(4)
+	old = slices.Grow(old[:0], n)[:n]
+	for i := range old {
+		l := &old[i]
+		l.Number, l.Left, l.Expires = d.uvarint(), d.centavos(), d.moment()
+		l.Service = d.textLike(l.Service)
+	}
+	return old
+}
+
+// Wallet returns what the account can pay with at now, as the last durable command
+// left it.
 func (l *Ledger) Wallet(account AccountID, now time.Time) (Wallet, error) {
-	w, err := l.readWallet(account)
+	return l.Read(account).Wallet(now)
+}
+
+// Wallet returns what the account can pay with at now.
+func (r Reader) Wallet(now time.Time) (Wallet, error) {
+	w, err := r.wallet()
 	if err != nil {
 		return Wallet{}, err
 	}
@@ -203,6 +206,17 @@ func (l *Ledger) Wallet(account AccountID, now time.Time) (Wallet, error) {
 		Lots:      slices.DeleteFunc(w.lots, func(l Lot) bool { return !l.Expires.After(now) }),
 		Movements: w.last,
 	}, nil
+}
+
+func (r Reader) wallet() (w wallet, err error) {
+	v, err := r.Get(spaceWallet, nil)
+	if errors.Is(err, store.ErrNotFound) {
+		return wallet{}, nil
+	} else if err != nil {
+		return wallet{}, err
+	}
+	err = w.decode(v)
+	return w, err
 }
 
 // Balance returns the account's unexpired package money at now, in centavos.

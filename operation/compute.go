@@ -98,9 +98,16 @@ func (p *Pipeline) compute(ctx context.Context, r *Request, in Input, now time.T
 		if body, err = p.use(ctx, r, now, &computed, once, body, resp); err != nil {
 			return err
 		}
+	} else {
+		p.count(r, who, now)
 	}
 	resp.Body = body
 	return nil
+}
+
+// count counts an answer that costs nothing.
+func (p *Pipeline) count(r *Request, who accounts.Principal, now time.Time) {
+	p.Ledger.CountUse(who.Account, who.Org, who.Mode != accounts.Live, r.Operation.Service, civil.Of(now).Compact())
 }
 
 // use pays for a computed answer, and returns what is to be answered: another
@@ -114,14 +121,14 @@ func (p *Pipeline) use(ctx context.Context, r *Request, now time.Time, computed 
 	if err != nil {
 		return nil, err
 	}
-	if price.cost == 0 {
-		p.Ledger.CountUse(who.Account, who.Org, op.Service, dayOf(now))
+	if price.included() {
+		p.count(r, who, now)
 		return body, nil
 	}
 	if p.Full != nil && p.Full() {
 		return nil, ErrFull
 	}
-	use := ledger.Use{Now: now, Org: who.Org, Service: op.Service, Price: price.cost, Basis: computed.Basis}
+	use := ledger.Use{Now: now, Org: who.Org, Service: op.Service, Price: op.price.Package, Basis: computed.Basis}
 	if !op.confidential() {
 		use.Input = sha256.Sum256(appendContent(nil, r))
 	}
@@ -137,7 +144,7 @@ func (p *Pipeline) use(ctx context.Context, r *Request, now time.Time, computed 
 		resp.replayed(used.Answer, body[:0])
 		return resp.Body, nil
 	}
-	resp.Charged, resp.Cost, resp.Balance = true, used.Centavos, used.Balance
+	resp.charged(op.Service, &used.Charged)
 	return body, nil
 }
 
@@ -145,10 +152,4 @@ func (p *Pipeline) use(ctx context.Context, r *Request, now time.Time, computed 
 func (resp *Response) replayed(answer, dst []byte) {
 	replays.Inc()
 	resp.Body, resp.Replayed = append(dst, answer...), true
-}
-
-// dayOf is the civil day as YYYYMMDD.
-func dayOf(now time.Time) uint32 {
-	d := civil.Of(now)
-	return uint32(d.Year)*10000 + uint32(d.Month)*100 + uint32(d.Day)
 }

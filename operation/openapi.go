@@ -243,7 +243,7 @@ func (op *Operation) okResponse() object {
 	}
 	headers := []string{"X-Request-Id", "X-Advertencias"}
 	if op.priced() {
-		headers = append(headers, "X-Costo", "X-Saldo", replayedHeader)
+		headers = append(headers, "X-Costo", "X-Saldo", "X-Uso-Individual", replayedHeader)
 	}
 	return object{
 		{"description", op.Summary}, {"headers", headerRefs(headers...)},
@@ -295,8 +295,9 @@ func headerComponents() object {
 	for _, h := range []struct{ name, description, pattern string }{
 		{"X-Request-Id", "Identifica la petición en el registro de accesos; se acepta el del cliente.", `^[A-Za-z0-9_-]{8,64}$`},
 		{"X-Advertencias", "Parámetros de la consulta y campos del cuerpo que no existen y se ignoraron.", ``},
-		{"X-Costo", "Pesos cobrados por esta respuesta, IVA incluido.", `^[0-9]+\.[0-9]{2}$`},
+		{"X-Costo", "Pesos de saldo de paquete cobrados por esta respuesta, IVA incluido; 0.00 si la pagó un uso individual. No aparece si no se cobró.", `^[0-9]+\.[0-9]{2}$`},
 		{"X-Saldo", "Pesos de paquete que quedan.", `^[0-9]+\.[0-9]{2}$`},
+		{"X-Uso-Individual", "Servicio cuyo uso individual pagó esta respuesta, y cuántos de él quedan. No aparece si la pagó el saldo.", `^[A-Z]+; quedan=[0-9]+$`},
 		{replayedHeader, "Esta respuesta ya se había dado a una petición con la misma Idempotency-Key: no se cobró otra vez.", `^true$`},
 		{"Retry-After", "Segundos que conviene esperar antes de repetir.", `^[0-9]+$`},
 		{"WWW-Authenticate", "Forma de autenticarse.", ``},

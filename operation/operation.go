@@ -129,9 +129,11 @@ type Response struct {
 	Body      []byte             // JSON
 	Private   bool               // must not be stored by any cache
 	Principal accounts.Principal // who asked, for the log
-	Charged   bool               // Cost and Balance are known
-	Cost      int64              // centavos debited
-	Balance   int64              // centavos left
+	Charged   bool               // what follows is known
+	Cost      int64              // centavos of package money debited
+	Used      string             // service of which an individual use paid; "" when package money did
+	UsesLeft  int64              // of that service
+	Balance   int64              // centavos of package money left
 	Replayed  bool               // it was given and charged before: an Idempotency-Key was repeated
 	Unknown   []string           // query parameters and members of the body that the operation does not know
 }

@@ -180,9 +180,9 @@ func (p *Pipeline) edition(sandbox bool) *snapshots.Live {
 	return p.Live
 }
 
-// preflight returns what a charged answer will cost, and why the question cannot
-// be answered at all, nil when it can: it costs no slot and no work.
-func (p *Pipeline) preflight(a *asking, ed *snapshots.Edition) (cost int64, refusal error) {
+// preflight returns why the question cannot be answered at all, nil when it can: it
+// costs no slot and no work.
+func (p *Pipeline) preflight(a *asking, ed *snapshots.Edition) error {
 	q, err := p.quote(a.op, a.question.Chargeable(ed), a.who, p.Now(), false)
 	if err == nil {
 		err = q.refusal()
@@ -190,7 +190,18 @@ func (p *Pipeline) preflight(a *asking, ed *snapshots.Edition) (cost int64, refu
 	if err == nil && p.Full != nil && p.Full() {
 		err = ErrFull
 	}
-	return q.cost, err
+	return err
+}
+
+// charged tells what paid, if anything did.
+func (resp *Response) charged(service string, c *ledger.Charged) {
+	if c.Movement == 0 {
+		return
+	}
+	resp.Charged, resp.Cost, resp.Balance = true, c.Centavos, c.Balance
+	if c.Uses > 0 {
+		resp.Used, resp.UsesLeft = service, c.UsesLeft
+	}
 }
 
 // verify answers, records and charges one question.
@@ -200,7 +211,7 @@ func (p *Pipeline) verify(ctx context.Context, a *asking, resp *Response) error 
 	ed := live.Acquire()
 	defer ed.Release()
 
-	price, refusal := p.preflight(a, ed)
+	refusal := p.preflight(a, ed)
 	if refusal != nil && a.once == nil {
 		return refusal
 	}
@@ -243,8 +254,8 @@ func (p *Pipeline) verify(ctx context.Context, a *asking, resp *Response) error 
 	if _, err := hex.Decode(charge.Record.Edition[:], []byte(ed.Manifest().SHA256)); err != nil {
 		return fmt.Errorf("edicion_sha256: %w", err)
 	}
-	if outcome.Charged {
-		charge.Price = price
+	if outcome.Charged && !a.sandbox {
+		charge.Price = op.price.Package
 	}
 	// All that can fail comes before the charge: what is paid for is delivered.
 	answer, err := AppendAnswer(a.dst, &charge.Record)
@@ -264,9 +275,7 @@ func (p *Pipeline) verify(ctx context.Context, a *asking, resp *Response) error 
 		}
 		return resp.recorded(&record, a.dst)
 	}
-	if charge.Price > 0 {
-		resp.Charged, resp.Cost, resp.Balance = true, charged.Centavos, charged.Balance
-	}
+	resp.charged(op.Service, &charged)
 	resp.Body = answer
 	return nil
 }

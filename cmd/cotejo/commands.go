@@ -14,6 +14,7 @@ import (
 	"cotejo/admin"
 	"cotejo/civil"
 	"cotejo/ledger"
+	"cotejo/operation"
 )
 
 // The commands that read or change account data. Each runs in the server that
@@ -44,10 +45,18 @@ type lotReply struct {
 	Expires string `json:"vence"`
 }
 
+type usesReply struct {
+	Number  uint64 `json:"lote"`
+	Service string `json:"servicio"`
+	Left    int64  `json:"usos"`
+	Expires string `json:"vence"`
+}
+
 type walletReply struct {
-	Org     string     `json:"org"`
-	Balance string     `json:"saldo"`
-	Lots    []lotReply `json:"lotes"`
+	Org     string      `json:"org"`
+	Balance string      `json:"saldo"`
+	Lots    []lotReply  `json:"lotes"`
+	Uses    []usesReply `json:"usos_individuales"`
 }
 
 type creditReply struct {
@@ -55,6 +64,9 @@ type creditReply struct {
 	Movement uint64 `json:"movimiento"`
 	Credited string `json:"abonado"`
 	Balance  string `json:"saldo"`
+	Service  string `json:"servicio,omitempty"` // of uses
+	Uses     int64  `json:"usos,omitempty"`     // that were credited
+	Left     int64  `json:"quedan,omitempty"`   // of the service
 }
 
 var modeNames = map[accounts.Mode]string{accounts.Live: "live", accounts.Test: "test"}
@@ -71,6 +83,9 @@ type orgArgs struct {
 	Mode string `json:"modo,omitempty"`
 	MXN  int64  `json:"centavos,omitempty"`
 	Why  string `json:"motivo,omitempty"`
+
+	Service string `json:"servicio,omitempty"` // with Uses in the place of MXN
+	Uses    int64  `json:"usos,omitempty"`
 }
 
 // commands are the handlers over an open node.
@@ -155,11 +170,31 @@ func (n *node) creditWallet(ctx context.Context, a orgArgs) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := n.accounts.Credit(ctx, org, a.MXN, a.Why)
+	var c ledger.Charged
+	if a.Service != "" {
+		price, ok := operation.PriceOf(a.Service)
+		if !ok {
+			return nil, exitWith(exitUsage, "--uses: «%s» no es un servicio con precio: %s", a.Service, pricedServices())
+		}
+		c, err = n.accounts.CreditUses(ctx, org, a.Service, a.Uses, price.Single, a.Why)
+	} else {
+		c, err = n.accounts.Credit(ctx, org, a.MXN, a.Why)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return creditReply{Org: a.Org, Movement: c.Movement, Credited: pesos(c.Centavos), Balance: pesos(c.Balance)}, nil
+	return creditReply{
+		Org: a.Org, Movement: c.Movement, Credited: pesos(c.Centavos), Balance: pesos(c.Balance),
+		Service: a.Service, Uses: c.Uses, Left: c.UsesLeft,
+	}, nil
+}
+
+func pricedServices() string {
+	var codes []string
+	for _, p := range operation.Prices {
+		codes = append(codes, p.Service)
+	}
+	return strings.Join(codes, ", ")
 }
 
 func (n *node) wallet(org ledger.OrgID) (walletReply, error) {
@@ -168,9 +203,13 @@ func (n *node) wallet(org ledger.OrgID) (walletReply, error) {
 		return walletReply{}, err
 	}
 	w, err := n.ledger.Wallet(o.Account, now())
-	reply := walletReply{Org: accounts.FormatOrg(org), Balance: pesos(w.Balance), Lots: []lotReply{}}
+	reply := walletReply{Org: accounts.FormatOrg(org), Balance: pesos(w.Balance), Lots: []lotReply{}, Uses: []usesReply{}}
 	for _, l := range w.Lots {
-		reply.Lots = append(reply.Lots, lotReply{l.Number, pesos(l.Centavos), civil.Timestamp(l.Expires)})
+		if l.Service == "" {
+			reply.Lots = append(reply.Lots, lotReply{l.Number, pesos(l.Left), civil.Timestamp(l.Expires)})
+		} else {
+			reply.Uses = append(reply.Uses, usesReply{l.Number, l.Service, l.Left, civil.Timestamp(l.Expires)})
+		}
 	}
 	return reply, err
 }
@@ -279,21 +318,46 @@ func (c *keysList) Run(a *app) error {
 
 type walletCredit struct {
 	Org    string `required:"" help:"Organización (org_…)."`
-	MXN    string `required:"" name:"mxn" help:"Pesos, con hasta dos decimales." placeholder:"500.00"`
+	MXN    string `name:"mxn" help:"Pesos de saldo de paquete, con hasta dos decimales." placeholder:"500.00"`
+	Uses   string `help:"En lugar de pesos: usos individuales de un servicio. El movimiento guarda su precio individual vigente." placeholder:"COMPANY:10"`
 	Reason string `required:"" help:"Motivo, queda en el movimiento."`
 }
 
 func (c *walletCredit) Run(a *app) error {
-	centavos, err := parsePesos(c.MXN)
+	args := orgArgs{Org: c.Org, Why: c.Reason}
+	var err error
+	switch {
+	case (c.MXN == "") == (c.Uses == ""):
+		return exitWith(exitUsage, "diga qué se abona: --mxn 500.00 o --uses COMPANY:10")
+	case c.MXN != "":
+		args.MXN, err = parsePesos(c.MXN)
+	default:
+		args.Service, args.Uses, err = parseUses(c.Uses)
+	}
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
 	var r creditReply
-	args := orgArgs{Org: c.Org, MXN: centavos, Why: c.Reason}
 	if err := a.change("wallet.credit", mustExist, args, &r, "wallet show --org "+c.Org); err != nil {
 		return err
 	}
-	return a.print(r, func() { fmt.Fprintf(a.stdout, "abonados %s MXN; saldo %s MXN\n", r.Credited, r.Balance) })
+	return a.print(r, func() {
+		if r.Service != "" {
+			fmt.Fprintf(a.stdout, "abonados %d usos de %s; quedan %d\n", r.Uses, r.Service, r.Left)
+			return
+		}
+		fmt.Fprintf(a.stdout, "abonados %s MXN; saldo %s MXN\n", r.Credited, r.Balance)
+	})
+}
+
+// parseUses reads SERVICE:COUNT.
+func parseUses(s string) (service string, count int64, err error) {
+	service, digits, _ := strings.Cut(s, ":")
+	count, err = strconv.ParseInt(digits, 10, 64)
+	if err != nil || service == "" || count <= 0 || digits[0] == '+' {
+		return "", 0, fmt.Errorf("--uses «%s»: se espera SERVICIO:CANTIDAD, como COMPANY:10", s)
+	}
+	return service, count, nil
 }
 
 type walletShow struct {
@@ -309,6 +373,9 @@ func (c *walletShow) Run(a *app) error {
 		fmt.Fprintf(a.stdout, "saldo %s MXN\n", r.Balance)
 		for _, l := range r.Lots {
 			fmt.Fprintf(a.stdout, "  lote %d  %s MXN  vence %s\n", l.Number, l.Left, l.Expires)
+		}
+		for _, u := range r.Uses {
+			fmt.Fprintf(a.stdout, "  lote %d  %d usos de %s  vence %s\n", u.Number, u.Left, u.Service, u.Expires)
 		}
 	})
 }

@@ -15,7 +15,7 @@ import (
 
 // dataFormat is the number in the file FORMATO of a data directory. A binary
 // refuses a directory with a higher one.
-const dataFormat = 1
+const dataFormat = 2
 
 // Rooms of a data directory.
 const (

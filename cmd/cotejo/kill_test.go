@@ -162,7 +162,7 @@ func audit(t *testing.T, data, org string, seen map[string]string) (lost, double
 		t.Fatal(err)
 	}
 	charges := map[string]int{}
-	err = n.ledger.Movements(o.Account, func(m *ledger.Movement) error {
+	err = n.ledger.Movements(o.Account, ledger.Page{}, func(m *ledger.Movement) error {
 		if m.Kind == ledger.KindCharge {
 			charges[m.Record.String()]++
 		}

@@ -251,13 +251,29 @@ func TestAccountsFromTheCommandLine(t *testing.T) {
 		t.Fatalf("orgs list = %+v", list)
 	}
 	credit := cotejoJSON[creditReply](t, "wallet", "credit", "--org", org.ID, "--mxn", "500.50", "--reason", "prueba", "--data", data)
-	if credit != (creditReply{org.ID, 1, "500.50", "500.50"}) {
+	if credit != (creditReply{Org: org.ID, Movement: 1, Credited: "500.50", Balance: "500.50"}) {
 		t.Fatalf("credit = %+v", credit)
 	}
 	wallet := cotejoJSON[walletReply](t, "wallet", "show", "--org", org.ID, "--data", data)
-	if wallet.Balance != "500.50" || len(wallet.Lots) != 1 {
+	if wallet.Balance != "500.50" || len(wallet.Lots) != 1 || len(wallet.Uses) != 0 {
 		t.Fatalf("wallet = %+v", wallet)
 	}
+	credit = cotejoJSON[creditReply](t, "wallet", "credit", "--org", org.ID, "--uses", "COMPANY:10", "--reason", "prueba", "--data", data)
+	if credit != (creditReply{Org: org.ID, Movement: 2, Credited: "0.00", Balance: "500.50", Service: "COMPANY", Uses: 10, Left: 10}) {
+		t.Fatalf("credit of uses = %+v", credit)
+	}
+	wallet = cotejoJSON[walletReply](t, "wallet", "show", "--org", org.ID, "--data", data)
+	if wallet.Balance != "500.50" || len(wallet.Uses) != 1 || wallet.Uses[0].Service != "COMPANY" || wallet.Uses[0].Left != 10 || wallet.Uses[0].Number != 2 {
+		t.Fatalf("wallet = %+v", wallet)
+	}
+	if said := cotejo(t, 0, "wallet", "show", "--org", org.ID, "--data", data); !strings.Contains(said, "10 usos de COMPANY") {
+		t.Errorf("wallet show = %s", said)
+	}
+	for _, bad := range []string{"COMPANY", "COMPANY:", "COMPANY:0", "COMPANY:-1", "COMPANY:+1", "COMPANY:1.5", ":3", "EMPRESA:3", "COMPANY:2000000"} {
+		cotejo(t, exitUsage, "wallet", "credit", "--org", org.ID, "--uses", bad, "--reason", "x", "--data", data)
+	}
+	cotejo(t, exitUsage, "wallet", "credit", "--org", org.ID, "--reason", "x", "--data", data)
+	cotejo(t, exitUsage, "wallet", "credit", "--org", org.ID, "--mxn", "1", "--uses", "COMPANY:1", "--reason", "x", "--data", data)
 	live := cotejoJSON[keyReply](t, "keys", "create", "--org", org.ID, "--mode", "live", "--data", data)
 	test := cotejoJSON[keyReply](t, "keys", "create", "--org", org.ID, "--mode", "test", "--data", data)
 	if !strings.HasPrefix(live.Key, "svc_live_") || !strings.HasPrefix(test.Key, "svc_test_") {
@@ -474,7 +490,7 @@ func TestMachineErrorsNameTheNextStep(t *testing.T) {
 
 func TestANewerDataDirectoryIsRefused(t *testing.T) {
 	data := t.TempDir()
-	if err := os.WriteFile(data+"/FORMATO", []byte("2\n"), 0o600); err != nil {
+	if err := os.WriteFile(data+"/FORMATO", fmt.Appendln(nil, dataFormat+1), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cotejo(t, exitConfig, "doctor", "--data", data)

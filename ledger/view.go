@@ -1,0 +1,135 @@
+package ledger
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"cotejo/store"
+)
+
+// View reads an account as it was at one moment, however long that takes: what is
+// read from one view never contradicts itself. It must be closed, soon: the store
+// keeps everything that it shows.
+type View struct {
+	Reader
+	view  store.View
+	group store.Group
+}
+
+// View opens a view of what is written now.
+func (l *Ledger) View(account AccountID) (*View, error) {
+	group, _ := place(account)
+	v, err := l.store.View(group)
+	if err != nil {
+		return nil, err
+	}
+	return &View{Reader{v, account, l.perm}, v, group}, nil
+}
+
+// Head is the head of the account's group as of the view: it stands for everything
+// that the view shows.
+func (v *View) Head() (Head, error) { return headOf(v.view, v.group, v.view.Seq()) }
+
+// Close ends the view.
+func (v *View) Close() error { return v.view.Close() }
+
+// Records calls fn for each record of an organization in one mode whose id is of
+// the days from to to (YYYYMMDD, both included), by day, prefix and the order in
+// which the ids were given, until fn returns an error, which Records returns.
+func (r Reader) Records(org OrgID, sandbox bool, from, to uint32, fn func(Record) error) error {
+	to = min(to, maxDay)
+	owner := append(binary.BigEndian.AppendUint64(nil, uint64(org)), boolByte(sandbox))
+	prefixes, err := r.prefixes(owner)
+	if err != nil {
+		return err
+	}
+	type cursor struct {
+		prefix string
+		day    uint32 // on which there are records; 0: no more
+	}
+	var cursors []cursor
+	for _, p := range prefixes {
+		day, err := r.recordDay(owner, p, from)
+		if err != nil {
+			return err
+		}
+		cursors = append(cursors, cursor{p, day})
+	}
+	find := r.lastDictionary()
+	for {
+		day := to + 1
+		for _, c := range cursors {
+			if c.day != 0 {
+				day = min(day, c.day)
+			}
+		}
+		if day > to {
+			return nil
+		}
+		for i := range cursors {
+			c := &cursors[i]
+			if c.day != day {
+				continue
+			}
+			err := r.Scan(spaceRecord, appendRecordDay(owner, c.prefix, day), func(key, value []byte) error {
+				record, err := decodeRecord(key, value, r.perm, find)
+				if err != nil {
+					return err
+				}
+				return fn(record)
+			})
+			if err != nil {
+				return err
+			}
+			if c.day, err = r.recordDay(owner, c.prefix, day+1); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func appendRecordDay(owner []byte, prefix string, day uint32) []byte {
+	return binary.BigEndian.AppendUint32(append(slices.Clip(owner), prefix...), day)
+}
+
+// prefixes are those of the owner's ids, ascending.
+func (r Reader) prefixes(owner []byte) (list []string, err error) {
+	next := appendKey(nil, r.account, spaceRecord, owner)[1:]
+	end := after(next)
+	for next != nil {
+		key, err := r.first(next, end)
+		if key == nil || err != nil {
+			return list, err
+		}
+		list = append(list, string(key[ownerLen:ownerLen+3]))
+		next = after(appendKey(nil, r.account, spaceRecord, key[:ownerLen+3])[1:])
+	}
+	return list, nil
+}
+
+// recordDay is the first day from day on with a record, 0 when there is none.
+func (r Reader) recordDay(owner []byte, prefix string, day uint32) (uint32, error) {
+	lower := appendKey(nil, r.account, spaceRecord, appendRecordDay(owner, prefix, day))[1:]
+	key, err := r.first(lower, after(lower[:len(lower)-4]))
+	if key == nil || err != nil {
+		return 0, err
+	}
+	return binary.BigEndian.Uint32(key[ownerLen+3:]), nil
+}
+
+// first is the first record's key from lower on, nil when there is none below
+// upper.
+func (r Reader) first(lower, upper []byte) (key []byte, err error) {
+	err = r.from.Scan(lower, upper, func(k, _ []byte) error {
+		if len(k) != keyHead-1+recordKeyLen {
+			return errValue
+		}
+		key = slices.Clone(k[keyHead-1:])
+		return errFound
+	})
+	if errors.Is(err, errFound) {
+		err = nil
+	}
+	return key, err
+}
