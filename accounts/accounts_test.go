@@ -9,7 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -32,12 +35,24 @@ type fixture struct {
 	t      *testing.T
 	ledger *ledger.Ledger
 	store  store.Store
-	now    time.Time
+	mu     sync.Mutex
+	now    time.Time // under mu
+	stands bool      // the clock
 }
 
 func (f *fixture) clock() time.Time {
-	f.now = f.now.Add(time.Second)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.stands {
+		f.now = f.now.Add(time.Second)
+	}
 	return f.now
+}
+
+func (f *fixture) advance(d time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.now = f.now.Add(d)
 }
 
 // open starts a service over fs; the second start on the same fs sees the data
@@ -69,16 +84,16 @@ func (f *fixture) close() {
 
 func (f *fixture) organization(name string) accounts.Organization {
 	f.t.Helper()
-	o, err := f.CreateOrganization(ctx, name)
+	_, orgs, err := f.CreateAccount(ctx, accounts.AccountRequest{Name: name})
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	return o
+	return orgs[0]
 }
 
 func (f *fixture) key(org ledger.OrgID, mode accounts.Mode) (string, accounts.Key) {
 	f.t.Helper()
-	secret, key, err := f.CreateKey(ctx, org, mode)
+	secret, key, err := f.CreateKey(ctx, accounts.KeyRequest{Org: org, Mode: mode})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -137,8 +152,11 @@ func TestEndedContextEndsTheList(t *testing.T) {
 	f.organization("Uno")
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
-	if _, err := f.Organizations(ended); !errors.Is(err, context.Canceled) {
-		t.Errorf("Organizations = %v; want context.Canceled", err)
+	if _, err := f.Accounts(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("Accounts = %v; want context.Canceled", err)
+	}
+	if _, err := f.Check(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("Check = %v; want context.Canceled", err)
 	}
 }
 
@@ -146,23 +164,82 @@ func TestOrganizations(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	fs := vfs.NewMem()
 	f := open(t, fs, nil)
-	a, b := f.organization("Empaques del Ñandú, S.A. de C.V."), f.organization("Otra")
-	if a.Account == b.Account || a.ID == b.ID || !a.Created.Before(b.Created) {
-		t.Errorf("two organizations share something: %+v, %+v", a, b)
+	const name = "Empaques del Ñandú, S.A. de C.V."
+	account, orgs, err := f.CreateAccount(ctx, accounts.AccountRequest{Name: name, Entities: []string{"Filial Norte", "Filial Sur"}})
+	if err != nil || account.Name != name || len(orgs) != 3 {
+		t.Fatalf("CreateAccount = %+v, %+v, %v", account, orgs, err)
 	}
-	if _, err := f.Organization(a.ID + 1); !errors.Is(err, accounts.ErrNotFound) {
-		t.Errorf("unknown organization: %v", err)
+	for i, want := range []string{name, "Filial Norte", "Filial Sur"} {
+		o := orgs[i]
+		if o.Name != want || o.Account != account.ID || o.ID.Sandbox() || o.ID == 0 {
+			t.Errorf("organization %d is %+v", i, o)
+		}
+	}
+	other := f.organization("Otra")
+	added, err := f.AddOrganization(ctx, accounts.OrganizationRequest{Account: account.ID, Name: "Filial Este"})
+	if err != nil || added.Account != account.ID || added.Name != "Filial Este" {
+		t.Errorf("AddOrganization = %+v, %v", added, err)
+	}
+	orgs = append(orgs, added)
+	if other.Account == account.ID || slices.Contains(orgs, other) {
+		t.Errorf("two accounts share something: %+v, %+v", orgs, other)
+	}
+	unknown := func(id ledger.OrgID) {
+		t.Helper()
+		if _, err := f.Organization(id); !errors.Is(err, accounts.ErrNotFound) {
+			t.Errorf("unknown organization: %v", err)
+		}
+	}
+	unknown(other.ID + 2)
+	unknown(other.ID - 1)
+	if _, err := f.Account(account.ID + 1); !errors.Is(err, accounts.ErrNotFound) {
+		t.Errorf("unknown account: %v", err)
+	}
+	if _, err := f.AddOrganization(ctx, accounts.OrganizationRequest{Account: account.ID + 1, Name: "X"}); !errors.Is(err, accounts.ErrNotFound) {
+		t.Errorf("organization of an unknown account: %v", err)
 	}
 	f.close()
 
 	f = open(t, fs, nil)
 	defer f.close()
-	all, err := f.Organizations(ctx)
-	if err != nil || len(all) != 2 || all[0] != a || all[1] != b {
-		t.Errorf("after reopening: %+v, %v; want %+v and %+v", all, err, a, b)
+	all, err := f.Accounts(ctx)
+	if err != nil || len(all) != 2 || all[0] != account || all[1].ID != other.Account {
+		t.Errorf("after reopening: %+v, %v", all, err)
 	}
-	if got, err := f.Organization(a.ID); err != nil || got != a {
-		t.Errorf("Organization = %+v, %v; want %+v", got, err, a)
+	if got, err := f.Organizations(account.ID); err != nil || !slices.Equal(got, orgs) {
+		t.Errorf("Organizations = %+v, %v; want %+v", got, err, orgs)
+	}
+	for _, o := range orgs {
+		if got, err := f.Organization(o.ID); err != nil || got != o {
+			t.Errorf("Organization = %+v, %v; want %+v", got, err, o)
+		}
+		o.ID = o.ID.Twin()
+		if got, err := f.Organization(o.ID); err != nil || got != o || !o.ID.Sandbox() {
+			t.Errorf("twin = %+v, %v; want %+v", got, err, o)
+		}
+	}
+}
+
+func TestTooManyOrganizations(t *testing.T) {
+	f := open(t, vfs.NewMem(), nil)
+	defer f.close()
+	names := make([]string, 99)
+	for i := range names {
+		names[i] = "E"
+	}
+	account, _, err := f.CreateAccount(ctx, accounts.AccountRequest{Name: "Uno", Entities: names})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := f.globalKeys()
+	if _, err := f.AddOrganization(ctx, accounts.OrganizationRequest{Account: account.ID, Name: "101"}); !errors.Is(err, accounts.ErrTooManyOrganizations) {
+		t.Errorf("organization 101: %v", err)
+	}
+	if n := f.globalKeys(); n != before {
+		t.Errorf("a refused organization left %d rows in the global group", n-before)
+	}
+	if _, _, err := f.CreateAccount(ctx, accounts.AccountRequest{Name: "Dos", Entities: append(names, "E")}); !errors.Is(err, accounts.ErrTooManyOrganizations) {
+		t.Errorf("an account of 101: %v", err)
 	}
 }
 
@@ -172,27 +249,35 @@ func TestKeysAuthenticate(t *testing.T) {
 	o := f.organization("Uno")
 	live, liveKey := f.key(o.ID, accounts.Live)
 	test, testKey := f.key(o.ID, accounts.Test)
-	if !strings.HasPrefix(live, "svc_live_") || !strings.HasPrefix(test, "svc_test_") || len(live) != 66 {
-		t.Errorf("keys look like %q and %q", live, test)
+	admin, adminKey := f.key(0, accounts.Admin)
+	if !strings.HasPrefix(live, "svc_live_") || !strings.HasPrefix(test, "svc_test_") || !strings.HasPrefix(admin, "svc_admin_") ||
+		len(live) != 66 || len(test) != 66 || len(admin) != 67 {
+		t.Errorf("keys look like %q, %q and %q", live, test, admin)
 	}
-	who := func(secret string, key accounts.Key) {
+	who := func(secret string, account ledger.AccountID, org ledger.OrgID, key accounts.Key) {
 		t.Helper()
-		want := accounts.Principal{Account: o.Account, Org: o.ID, Mode: key.Mode, KeyID: key.ID}
+		want := accounts.Principal{Account: account, Org: org, Mode: key.Mode, KeyID: key.ID}
 		for range 2 { // from the store, then from memory
 			if got, err := f.Authenticate([]byte(secret)); err != nil || got != want {
 				t.Errorf("Authenticate = %+v, %v; want %+v", got, err, want)
 			}
 		}
 	}
-	who(live, liveKey)
-	who(test, testKey)
+	who(live, o.Account, o.ID, liveKey)
+	who(test, o.Account, o.ID+1, testKey) // the twin
+	who(admin, ledger.Global, 0, adminKey)
 	f.close()
 	f = open(t, fs, nil)
 	defer f.close()
-	who(live, liveKey)
-	if keys, err := f.Keys(o.ID); err != nil || len(keys) != 2 || keys[0] != liveKey || keys[1] != testKey {
-		t.Errorf("Keys = %+v, %v", keys, err)
+	for _, org := range []ledger.OrgID{o.ID, o.ID.Twin()} {
+		if keys, err := f.Keys(org); err != nil || !reflect.DeepEqual(keys, []accounts.Key{liveKey, testKey}) {
+			t.Errorf("Keys = %+v, %v", keys, err)
+		}
 	}
+	if keys, err := f.AdminKeys(); err != nil || !reflect.DeepEqual(keys, []accounts.Key{adminKey}) {
+		t.Errorf("AdminKeys = %+v, %v", keys, err)
+	}
+	who(live, o.Account, o.ID, liveKey)
 }
 
 // TestRefusalsAreEqual changes a valid key in every way that a caller can.
@@ -268,6 +353,7 @@ func TestAuthenticateDoesNotAllocate(t *testing.T) {
 	f := open(t, vfs.NewMem(), nil)
 	defer f.close()
 	secret, _ := f.key(f.organization("Uno").ID, accounts.Live)
+	f.stands = true
 	key := []byte(secret)
 	if n := testing.AllocsPerRun(200, func() {
 		if _, err := f.Authenticate(key); err != nil {
@@ -324,7 +410,7 @@ func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 func TestBrokenRandomnessEnds(t *testing.T) {
 	f := open(t, vfs.NewMem(), zeros{})
 	defer f.close()
-	if _, err := f.CreateOrganization(ctx, "Uno"); err == nil {
+	if _, _, err := f.CreateAccount(ctx, accounts.AccountRequest{Name: "Uno"}); err == nil {
 		t.Error("an organization was made of zeros")
 	}
 }
@@ -335,8 +421,14 @@ func TestLimits(t *testing.T) {
 	o := f.organization(strings.Repeat("ñ", 300))
 	name := func(s string) {
 		t.Helper()
-		if _, err := f.CreateOrganization(ctx, s); !errors.Is(err, accounts.ErrInvalid) {
+		if _, _, err := f.CreateAccount(ctx, accounts.AccountRequest{Name: s}); !errors.Is(err, accounts.ErrInvalid) {
 			t.Errorf("name %q: %v; want ErrInvalid", s, err)
+		}
+		if _, _, err := f.CreateAccount(ctx, accounts.AccountRequest{Name: "Uno", Entities: []string{s}}); !errors.Is(err, accounts.ErrInvalid) {
+			t.Errorf("entity %q: %v; want ErrInvalid", s, err)
+		}
+		if _, err := f.AddOrganization(ctx, accounts.OrganizationRequest{Account: o.Account, Name: s}); !errors.Is(err, accounts.ErrInvalid) {
+			t.Errorf("organization %q: %v; want ErrInvalid", s, err)
 		}
 	}
 	name("")
@@ -360,19 +452,32 @@ func TestLimits(t *testing.T) {
 	for range 10 {
 		f.key(o.ID, accounts.Live)
 	}
-	if _, _, err := f.CreateKey(ctx, o.ID, accounts.Live); !errors.Is(err, accounts.ErrTooManyKeys) {
+	if _, _, err := f.CreateKey(ctx, accounts.KeyRequest{Org: o.ID, Mode: accounts.Live}); !errors.Is(err, accounts.ErrTooManyKeys) {
 		t.Errorf("eleventh key: %v", err)
 	}
 	// The refused key left no claim behind in the global group.
 	before := f.globalKeys()
-	if _, _, err := f.CreateKey(ctx, o.ID, accounts.Live); !errors.Is(err, accounts.ErrTooManyKeys) || f.globalKeys() != before {
+	if _, _, err := f.CreateKey(ctx, accounts.KeyRequest{Org: o.ID, Mode: accounts.Live}); !errors.Is(err, accounts.ErrTooManyKeys) || f.globalKeys() != before {
 		t.Errorf("a refused key left a claim: %d keys in the global group, %d before: %v", f.globalKeys(), before, err)
 	}
 	f.key(o.ID, accounts.Test)
-	if _, _, err := f.CreateKey(ctx, o.ID, 9); !errors.Is(err, accounts.ErrInvalid) {
+	f.key(o.ID.Twin(), accounts.Test)
+	refused := func(r accounts.KeyRequest) {
+		t.Helper()
+		if _, _, err := f.CreateKey(ctx, r); !errors.Is(err, accounts.ErrInvalid) {
+			t.Errorf("%+v: %v; want ErrInvalid", r, err)
+		}
+	}
+	refused(accounts.KeyRequest{Org: o.ID.Twin(), Mode: accounts.Live})
+	refused(accounts.KeyRequest{Org: o.ID, Mode: accounts.Admin})
+	refused(accounts.KeyRequest{Org: o.ID, Mode: accounts.Test, Only: []string{"a,b"}})
+	refused(accounts.KeyRequest{Org: o.ID, Mode: accounts.Test, Only: []string{""}})
+	refused(accounts.KeyRequest{Org: o.ID, Mode: accounts.Test, Only: make([]string, 65)})
+	refused(accounts.KeyRequest{Org: o.ID, Mode: accounts.Test, Ref: strings.Repeat("r", 201)})
+	if _, _, err := f.CreateKey(ctx, accounts.KeyRequest{Org: o.ID, Mode: 9}); !errors.Is(err, accounts.ErrInvalid) {
 		t.Errorf("mode 9: %v", err)
 	}
-	if _, _, err := f.CreateKey(ctx, o.ID+1, accounts.Live); !errors.Is(err, accounts.ErrNotFound) {
+	if _, _, err := f.CreateKey(ctx, accounts.KeyRequest{Org: o.ID + 2, Mode: accounts.Live}); !errors.Is(err, accounts.ErrNotFound) {
 		t.Errorf("key of nobody: %v", err)
 	}
 }
@@ -389,8 +494,11 @@ func TestCreditReachesTheWallet(t *testing.T) {
 	if balance, err := f.ledger.Balance(o.Account, f.clock()); err != nil || balance != want.Balance {
 		t.Errorf("Balance = %d, %v", balance, err)
 	}
-	if _, err := f.Credit(ctx, o.ID+1, 1, "transferencia"); !errors.Is(err, accounts.ErrNotFound) {
+	if _, err := f.Credit(ctx, o.ID+2, 1, "transferencia"); !errors.Is(err, accounts.ErrNotFound) {
 		t.Errorf("credit of nobody: %v", err)
+	}
+	if _, err := f.Credit(ctx, o.ID.Twin(), 1, "transferencia"); !errors.Is(err, accounts.ErrInvalid) {
+		t.Errorf("credit of a twin: %v", err)
 	}
 }
 
@@ -439,11 +547,11 @@ func FuzzParseOrg(f *testing.F) {
 func FuzzAuthenticate(f *testing.F) {
 	fix := open(&testing.T{}, vfs.NewMem(), nil)
 	defer fix.close()
-	o, err := fix.CreateOrganization(ctx, "Uno")
+	_, o, err := fix.CreateAccount(ctx, accounts.AccountRequest{Name: "Uno"})
 	if err != nil {
 		f.Fatal(err)
 	}
-	secret, _, err := fix.CreateKey(ctx, o.ID, accounts.Live)
+	secret, _, err := fix.CreateKey(ctx, accounts.KeyRequest{Org: o[0].ID, Mode: accounts.Live})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -462,11 +570,12 @@ func FuzzAuthenticate(f *testing.F) {
 func BenchmarkAuthenticate(b *testing.B) {
 	f := open(&testing.T{}, vfs.NewMem(), nil)
 	defer f.close()
-	o, err := f.CreateOrganization(ctx, "Uno")
+	f.stands = true
+	_, orgs, err := f.CreateAccount(ctx, accounts.AccountRequest{Name: "Uno"})
 	if err != nil {
 		b.Fatal(err)
 	}
-	secret, _, err := f.CreateKey(ctx, o.ID, accounts.Live)
+	secret, _, err := f.CreateKey(ctx, accounts.KeyRequest{Org: orgs[0].ID, Mode: accounts.Live})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -131,15 +131,18 @@ func (s *heldStore) hold() (release func()) {
 // organization creates one with a key of the given name and some money.
 func (f *fixture) organization(name string, mode accounts.Mode, centavos int64) {
 	ctx := context.Background()
-	org := must(f.accounts.CreateOrganization(ctx, "Organización "+name))
-	if centavos > 0 {
-		must(f.accounts.Credit(ctx, org.ID, centavos, "prueba"))
-	}
-	secret, _, err := f.accounts.CreateKey(ctx, org.ID, mode)
+	_, orgs, err := f.accounts.CreateAccount(ctx, accounts.AccountRequest{Name: "Organización " + name})
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	f.orgs[name], f.keys[name] = org.ID, secret
+	if centavos > 0 {
+		must(f.accounts.Credit(ctx, orgs[0].ID, centavos, "prueba"))
+	}
+	secret, _, err := f.accounts.CreateKey(ctx, accounts.KeyRequest{Org: orgs[0].ID, Mode: mode})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.orgs[name], f.keys[name] = orgs[0].ID, secret
 }
 
 // loadStage makes a stage of the mirror the current edition of live keys.

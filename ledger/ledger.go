@@ -61,9 +61,6 @@ type AccountID uint64
 // Global is the account id of the global group's own space.
 const Global AccountID = 0
 
-// OrgID names a legal entity of an account.
-type OrgID uint64
-
 // Result is what a command answers.
 type Result any
 

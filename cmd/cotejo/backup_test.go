@@ -23,7 +23,7 @@ import (
 func shop(t *testing.T) (data, org, key string) {
 	t.Helper()
 	data = loadedData(t, 0)
-	org = cotejoJSON[orgReply](t, "orgs", "create", "--name", "ALFA", "--data", data).ID
+	org = cotejoJSON[accountReply](t, "accounts", "create", "ALFA", "--data", data).Orgs[0].ID
 	key = cotejoJSON[keyReply](t, "keys", "create", "--org", org, "--mode", "live", "--data", data).Key
 	cotejo(t, 0, "wallet", "credit", "--org", org, "--mxn", "9000000", "--reason", "prueba", "--data", data)
 	return data, org, key

@@ -75,14 +75,14 @@ func prepareBench(ctx context.Context, dir, listFile string, records int) (_ str
 	if _, err := ingest.Ingest(ctx, n.sources, ingest.Request{Source: "sat_69b", File: listFile, Now: now()}); err != nil {
 		return "", err
 	}
-	org, err := n.accounts.CreateOrganization(ctx, "Medición")
+	_, orgs, err := n.accounts.CreateAccount(ctx, accounts.AccountRequest{Name: "Medición"})
 	if err != nil {
 		return "", err
 	}
-	if _, err := n.accounts.Credit(ctx, org.ID, 999_999_999_00, "medición"); err != nil {
+	if _, err := n.accounts.Credit(ctx, orgs[0].ID, 999_999_999_00, "medición"); err != nil {
 		return "", err
 	}
-	key, _, err := n.accounts.CreateKey(ctx, org.ID, accounts.Live)
+	key, _, err := n.accounts.CreateKey(ctx, accounts.KeyRequest{Org: orgs[0].ID, Mode: accounts.Live})
 	if err != nil {
 		return "", err
 	}

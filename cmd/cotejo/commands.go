@@ -21,24 +21,6 @@ import (
 // owns the data directory or, when none does, in this process: the same handler
 // either way.
 
-type orgReply struct {
-	ID      string `json:"org"`
-	Name    string `json:"nombre"`
-	Created string `json:"creada"`
-}
-
-func newOrgReply(o accounts.Organization) orgReply {
-	return orgReply{accounts.FormatOrg(o.ID), o.Name, civil.Timestamp(o.Created)}
-}
-
-type keyReply struct {
-	Key     string `json:"llave,omitempty"` // only when it is created
-	ID      string `json:"llave_id"`
-	Org     string `json:"org"`
-	Mode    string `json:"modo"`
-	Created string `json:"creada"`
-}
-
 type lotReply struct {
 	Number  uint64 `json:"lote"` // of the movement that brought it
 	Left    string `json:"saldo"`
@@ -69,20 +51,16 @@ type creditReply struct {
 	Left     int64  `json:"quedan,omitempty"`   // of the service
 }
 
-var modeNames = map[accounts.Mode]string{accounts.Live: "live", accounts.Test: "test"}
-
 // statusReply is what a server says of itself.
 type statusReply struct {
 	PID   int    `json:"pid"`
 	Since string `json:"desde"`
 }
 
-type orgArgs struct {
-	Name string `json:"nombre,omitempty"`
-	Org  string `json:"org,omitempty"`
-	Mode string `json:"modo,omitempty"`
-	MXN  int64  `json:"centavos,omitempty"`
-	Why  string `json:"motivo,omitempty"`
+type walletArgs struct {
+	Org string `json:"org,omitempty"`
+	MXN int64  `json:"centavos,omitempty"`
+	Why string `json:"motivo,omitempty"`
 
 	Service string `json:"servicio,omitempty"` // with Uses in the place of MXN
 	Uses    int64  `json:"usos,omitempty"`
@@ -90,9 +68,9 @@ type orgArgs struct {
 
 // commands are the handlers over an open node.
 func (n *node) commands() admin.Commands {
-	on := func(f func(ctx context.Context, a orgArgs) (any, error)) admin.Handler {
+	on := func(f func(ctx context.Context, a walletArgs) (any, error)) admin.Handler {
 		return func(ctx context.Context, raw json.RawMessage, _ func(string)) (any, error) {
-			var a orgArgs
+			var a walletArgs
 			if err := json.Unmarshal(raw, &a); err != nil {
 				return nil, err
 			}
@@ -100,22 +78,16 @@ func (n *node) commands() admin.Commands {
 		}
 	}
 	return admin.Commands{
-		"orgs.create": on(func(ctx context.Context, a orgArgs) (any, error) {
-			o, err := n.accounts.CreateOrganization(ctx, a.Name)
-			return newOrgReply(o), err
-		}),
-		"orgs.list": on(func(ctx context.Context, _ orgArgs) (any, error) {
-			orgs, err := n.accounts.Organizations(ctx)
-			replies := make([]orgReply, len(orgs))
-			for i, o := range orgs {
-				replies[i] = newOrgReply(o)
-			}
-			return replies, err
-		}),
-		"keys.create":   on(n.createKey),
-		"keys.list":     on(n.listKeys),
-		"wallet.credit": on(n.creditWallet),
-		"wallet.show": on(func(_ context.Context, a orgArgs) (any, error) {
+		"accounts.create": accountsCommand(n.createAccount),
+		"accounts.list":   accountsCommand(n.listAccounts),
+		"accounts.show":   accountsCommand(n.showAccount),
+		"orgs.create":     accountsCommand(n.createOrganization),
+		"keys.create":     accountsCommand(n.createKey),
+		"keys.rotate":     accountsCommand(n.rotateKey),
+		"keys.deactivate": accountsCommand(n.deactivateKey),
+		"keys.list":       accountsCommand(n.listKeys),
+		"wallet.credit":   on(n.creditWallet),
+		"wallet.show": on(func(_ context.Context, a walletArgs) (any, error) {
 			org, err := accounts.ParseOrg(a.Org)
 			if err != nil {
 				return nil, err
@@ -126,46 +98,15 @@ func (n *node) commands() admin.Commands {
 		"backup":    n.backup,
 		"jobs.list": n.listJobs,
 		"jobs.run":  n.runJob,
-		"status": on(func(context.Context, orgArgs) (any, error) {
+		"status": on(func(context.Context, walletArgs) (any, error) {
 			return statusReply{os.Getpid(), civil.Timestamp(n.opened)}, nil
 		}),
 	}
 }
 
-func (n *node) createKey(ctx context.Context, a orgArgs) (any, error) {
-	org, err := accounts.ParseOrg(a.Org)
-	if err != nil {
-		return nil, err
-	}
-	var mode accounts.Mode
-	for m, name := range modeNames {
-		if name == a.Mode {
-			mode = m
-		}
-	}
-	if mode == 0 {
-		return nil, exitWith(exitUsage, "--mode es live o test, no «%s»", a.Mode)
-	}
-	secret, key, err := n.accounts.CreateKey(ctx, org, mode)
-	return keyReply{secret, key.ID, accounts.FormatOrg(key.Org), a.Mode, civil.Timestamp(key.Created)}, err
-}
-
-func (n *node) listKeys(_ context.Context, a orgArgs) (any, error) {
-	org, err := accounts.ParseOrg(a.Org)
-	if err != nil {
-		return nil, err
-	}
-	keys, err := n.accounts.Keys(org)
-	replies := make([]keyReply, len(keys))
-	for i, k := range keys {
-		replies[i] = keyReply{ID: k.ID, Org: a.Org, Mode: modeNames[k.Mode], Created: civil.Timestamp(k.Created)}
-	}
-	return replies, err
-}
-
 // creditWallet answers what the credit itself brought: nothing that is read
 // after it may turn a committed credit into an error.
-func (n *node) creditWallet(ctx context.Context, a orgArgs) (any, error) {
+func (n *node) creditWallet(ctx context.Context, a walletArgs) (any, error) {
 	org, err := accounts.ParseOrg(a.Org)
 	if err != nil {
 		return nil, err
@@ -247,75 +188,6 @@ func (a *app) change(command string, create access, args, result any, check stri
 	return err
 }
 
-type orgsCreate struct {
-	Name string `required:"" help:"Razón social."`
-}
-
-func (c *orgsCreate) Run(a *app) error {
-	var r orgReply
-	if err := a.change("orgs.create", mayBeCreated, orgArgs{Name: c.Name}, &r, "orgs list"); err != nil {
-		return err
-	}
-	return a.print(r, func() {
-		fmt.Fprintf(a.stdout, "organización %s  %s\nsiguiente: cotejo keys create --org %s --mode test\n", r.ID, r.Name, r.ID)
-	})
-}
-
-type orgsList struct{}
-
-func (c *orgsList) Run(a *app) error {
-	var r []orgReply
-	if err := a.execute("orgs.list", mustExist, orgArgs{}, &r); err != nil {
-		return err
-	}
-	return a.print(r, func() {
-		if len(r) == 0 {
-			fmt.Fprintln(a.stdout, "Aún no hay organizaciones. Cree la primera: cotejo orgs create --name NOMBRE")
-		}
-		for _, o := range r {
-			fmt.Fprintf(a.stdout, "%s  %s  %s\n", o.ID, o.Created, o.Name)
-		}
-	})
-}
-
-type keysCreate struct {
-	Org  string `required:"" help:"Organización (org_…)."`
-	Mode string `required:"" help:"live: fuentes reales, consume saldo. test: datos sintéticos, sin costo." placeholder:"live|test"`
-}
-
-func (c *keysCreate) Run(a *app) error {
-	var r keyReply
-	if err := a.change("keys.create", mustExist, orgArgs{Org: c.Org, Mode: c.Mode}, &r, "keys list --org "+c.Org); err != nil {
-		return err
-	}
-	var written error
-	err := a.print(r, func() {
-		if _, written = fmt.Fprintf(a.stdout, "%s\n", r.Key); written == nil {
-			fmt.Fprintln(a.stderr, "Guárdela ahora: no se conserva y no se puede mostrar otra vez.")
-		}
-	})
-	if err = errors.Join(err, written); err != nil {
-		return exitWith(exitIO, "la llave %s quedó creada y no se pudo mostrar; cree otra: %w", r.ID, err)
-	}
-	return nil
-}
-
-type keysList struct {
-	Org string `required:"" help:"Organización (org_…)."`
-}
-
-func (c *keysList) Run(a *app) error {
-	var r []keyReply
-	if err := a.execute("keys.list", mustExist, orgArgs{Org: c.Org}, &r); err != nil {
-		return err
-	}
-	return a.print(r, func() {
-		for _, k := range r {
-			fmt.Fprintf(a.stdout, "%s  %s  %s\n", k.ID, k.Mode, k.Created)
-		}
-	})
-}
-
 type walletCredit struct {
 	Org    string `required:"" help:"Organización (org_…)."`
 	MXN    string `name:"mxn" help:"Pesos de saldo de paquete, con hasta dos decimales." placeholder:"500.00"`
@@ -324,7 +196,7 @@ type walletCredit struct {
 }
 
 func (c *walletCredit) Run(a *app) error {
-	args := orgArgs{Org: c.Org, Why: c.Reason}
+	args := walletArgs{Org: c.Org, Why: c.Reason}
 	var err error
 	switch {
 	case (c.MXN == "") == (c.Uses == ""):
@@ -366,7 +238,7 @@ type walletShow struct {
 
 func (c *walletShow) Run(a *app) error {
 	var r walletReply
-	if err := a.execute("wallet.show", mustExist, orgArgs{Org: c.Org}, &r); err != nil {
+	if err := a.execute("wallet.show", mustExist, walletArgs{Org: c.Org}, &r); err != nil {
 		return err
 	}
 	return a.print(r, func() {

@@ -14,7 +14,8 @@ import (
 )
 
 // dataFormat is the number in the file FORMATO of a data directory. A binary
-// refuses a directory with a higher one.
+// refuses a directory with another one. 1 had organizations without accounts and
+// without twins for tests, and other wallets.
 const dataFormat = 2
 
 // Rooms of a data directory.
@@ -139,8 +140,11 @@ func checkFormat(path string) error {
 	if err != nil {
 		return exitWith(exitConfig, "%s no contiene un número de formato", path)
 	}
-	if found != dataFormat {
+	switch {
+	case found > dataFormat:
 		return exitWith(exitConfig, "la carpeta tiene el formato %d y este programa usa el %d: use la versión de cotejo que la escribió o una posterior", found, dataFormat)
+	case found < dataFormat:
+		return exitWith(exitConfig, "la carpeta tiene el formato %d, que este programa (formato %d) ya no lee ni convierte: use la versión de cotejo que la escribió, o empiece una carpeta nueva con --data", found, dataFormat)
 	}
 	return nil
 }

@@ -183,20 +183,21 @@ func ingestMirror(ctx context.Context, d *dataDir) (versions []int, err error) {
 	return versions, nil
 }
 
-// demoAccount makes one organization with money and both kinds of keys: anew
+// demoAccount makes an account of one organization with money and both kinds of keys: anew
 // each time, because a key can be shown only once.
 func demoAccount(ctx context.Context, n *node) (live, test string, err error) {
-	org, err := n.accounts.CreateOrganization(ctx, "Demostración, S.A. de C.V.")
+	_, orgs, err := n.accounts.CreateAccount(ctx, accounts.AccountRequest{Name: "Demostración, S.A. de C.V."})
 	if err != nil {
 		return "", "", err
 	}
-	if _, err := n.accounts.Credit(ctx, org.ID, demoBalance, "saldo de la demostración"); err != nil {
+	org := orgs[0].ID
+	if _, err := n.accounts.Credit(ctx, org, demoBalance, "saldo de la demostración"); err != nil {
 		return "", "", err
 	}
-	if live, _, err = n.accounts.CreateKey(ctx, org.ID, accounts.Live); err != nil {
+	if live, _, err = n.accounts.CreateKey(ctx, accounts.KeyRequest{Org: org, Mode: accounts.Live}); err != nil {
 		return "", "", err
 	}
-	test, _, err = n.accounts.CreateKey(ctx, org.ID, accounts.Test)
+	test, _, err = n.accounts.CreateKey(ctx, accounts.KeyRequest{Org: org, Mode: accounts.Test})
 	return live, test, err
 }
 

@@ -126,8 +126,8 @@ func TestDemoLeavesOtherDataAlone(t *testing.T) {
 	if after := cotejo(t, 0, "check", "EFO010101AA1", "--data", data, "--json"); after != before {
 		t.Error("la demo cambió los datos")
 	}
-	if orgs := cotejoJSON[[]orgReply](t, "orgs", "list", "--data", data); len(orgs) != 0 {
-		t.Errorf("la demo creó %+v", orgs)
+	if all := cotejoJSON[[]accountReply](t, "accounts", "list", "--data", data); len(all) != 0 {
+		t.Errorf("la demo creó %+v", all)
 	}
 }
 

@@ -64,7 +64,7 @@ func exitCode(err error) int {
 		return exitInUse
 	case errors.Is(err, accounts.ErrPepper), errors.As(err, &anchor), errors.Is(err, ledger.ErrAnchor), errors.Is(err, backup.ErrNewer), errors.Is(err, ingest.ErrAccess):
 		return exitConfig
-	case errors.Is(err, accounts.ErrInvalid), errors.Is(err, accounts.ErrTooManyKeys), errors.Is(err, ingest.ErrUndated),
+	case errors.Is(err, accounts.ErrInvalid), errors.Is(err, accounts.ErrTooManyKeys), errors.Is(err, accounts.ErrTooManyOrganizations), errors.Is(err, ingest.ErrUndated),
 		errors.Is(err, snapshots.ErrNewer), errors.Is(err, snapshots.ErrDecision), errors.Is(err, ingest.ErrUndecidable), errors.Is(err, backup.ErrTarget):
 		return exitUsage
 	case errors.Is(err, ingest.ErrUnavailable):

@@ -96,7 +96,7 @@ func TestARealDiskThatFills(t *testing.T) {
 	})
 	data := disk + "/datos"
 	cotejo(t, 0, "ingest", "--file", "sat_69b="+stageFile(t, 0), "--data", data)
-	org := cotejoJSON[orgReply](t, "orgs", "create", "--name", "ALFA", "--data", data).ID
+	org := cotejoJSON[accountReply](t, "accounts", "create", "ALFA", "--data", data).Orgs[0].ID
 	key := cotejoJSON[keyReply](t, "keys", "create", "--org", org, "--mode", "live", "--data", data).Key
 	cotejo(t, 0, "wallet", "credit", "--org", org, "--mxn", "9000000", "--reason", "prueba", "--data", data)
 	r := startHere(t, map[string]string{"data": data, "min_free": "24MiB"}, nil)

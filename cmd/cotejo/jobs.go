@@ -28,8 +28,12 @@ func sourceSpec(i int) string {
 	return fmt.Sprintf("%d %d,%d * * *", minute%60, 4+minute/60, 13+minute/60)
 }
 
-// cleanupSpec is before the sources: nothing else runs then.
-const cleanupSpec = "30 3 * * *"
+const (
+	// cleanupSpec is before the sources: nothing else runs then.
+	cleanupSpec = "30 3 * * *"
+	// claimsSpec is as often as a claim becomes old enough.
+	claimsSpec = "20 * * * *"
+)
 
 // openJobs lists the jobs of a node. Whoever owns the node runs them.
 func openJobs(n *node, config configuration) (*jobs.Scheduler, error) {
@@ -39,7 +43,9 @@ func openJobs(n *node, config configuration) (*jobs.Scheduler, error) {
 	for i, id := range ingest.Sources() {
 		list = append(list, sourceJob(n.dataDir, id, sourceSpec(i), config, turn))
 	}
-	list = append(list, jobs.Job{Name: "limpieza", Spec: cleanupSpec, Run: n.clean})
+	list = append(list,
+		jobs.Job{Name: "limpieza", Spec: cleanupSpec, Run: n.clean},
+		jobs.Job{Name: "reclamos", Spec: claimsSpec, Run: n.repairClaims})
 	return jobs.Open(jobs.Config{Dir: filepath.Join(n.path, dirJobs), Jobs: list, Now: now})
 }
 
@@ -93,6 +99,18 @@ func (n *node) clean(ctx context.Context, now time.Time, progress func(string)) 
 		return jobs.Result{Status: jobs.Unchanged, Detail: "nada que limpiar"}, err
 	}
 	detail := fmt.Sprintf("%d marcas de repetición vencidas", forgotten)
+	progress(detail)
+	return jobs.Result{Detail: detail}, err
+}
+
+// repairClaims does what reclamos does: it frees what was claimed for an account and
+// never made.
+func (n *node) repairClaims(ctx context.Context, _ time.Time, progress func(string)) (jobs.Result, error) {
+	done, err := n.accounts.Repair(ctx)
+	if done.Freed == 0 {
+		return jobs.Result{Status: jobs.Unchanged, Detail: "nada a medias"}, err
+	}
+	detail := fmt.Sprintf("%d a medias, liberados", done.Freed)
 	progress(detail)
 	return jobs.Result{Detail: detail}, err
 }

@@ -46,7 +46,7 @@ func TestJobsByHand(t *testing.T) {
 	data := newData(t)
 	config, stage := mirrorConfig(t)
 	cotejo(t, exitNotFound, "jobs", "list", "--data", data)
-	cotejo(t, 0, "orgs", "create", "--name", "ALFA", "--data", data)
+	cotejo(t, 0, "accounts", "create", "ALFA", "--data", data)
 	list := func() jobReply {
 		t.Helper()
 		return jobNamed(t, cotejoJSON[[]jobReply](t, "jobs", "list", "--data", data), "sat_69b")
@@ -86,7 +86,7 @@ func TestJobsByHand(t *testing.T) {
 func TestAJobIsBusyOrPartialLikeAnIngest(t *testing.T) {
 	data := loadedData(t, 1)
 	config, _ := mirrorConfig(t) // of stage 0, older than what serves
-	cotejo(t, 0, "orgs", "create", "--name", "ALFA", "--data", data)
+	cotejo(t, 0, "accounts", "create", "ALFA", "--data", data)
 	if says := failing(t, exitPartial, "jobs", "run", "sat_69b", "--data", data, "--config", config); !strings.Contains(says, "cotejo sources show sat_69b") {
 		t.Errorf("%s", says)
 	}
@@ -332,7 +332,7 @@ func TestEverySourceHasAJob(t *testing.T) {
 	for _, s := range n.jobs.States() {
 		names = append(names, s.Job)
 	}
-	for _, id := range append(ingest.Sources(), "limpieza") {
+	for _, id := range append(ingest.Sources(), "limpieza", "reclamos") {
 		if !strings.Contains(" "+strings.Join(names, " ")+" ", " "+id+" ") {
 			t.Errorf("no hay tarea %s: %v", id, names)
 		}

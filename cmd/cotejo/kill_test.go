@@ -50,7 +50,7 @@ func killAfter(cmd *exec.Cmd, delay time.Duration) {
 func TestKilledServerLosesNothing(t *testing.T) {
 	rounds := kills(t, 4)
 	data := loadedData(t, 0)
-	org := cotejoJSON[orgReply](t, "orgs", "create", "--name", "ALFA", "--data", data).ID
+	org := cotejoJSON[accountReply](t, "accounts", "create", "ALFA", "--data", data).Orgs[0].ID
 	key := cotejoJSON[keyReply](t, "keys", "create", "--org", org, "--mode", "live", "--data", data).Key
 	const funds = 90_000_000 // pesos
 	cotejo(t, 0, "wallet", "credit", "--org", org, "--mxn", strconv.Itoa(funds), "--reason", "prueba", "--data", data)

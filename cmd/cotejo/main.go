@@ -32,13 +32,19 @@ type cli struct {
 	Check     checkCmd     `cmd:"" help:"Una respuesta sin servidor ni llave."`
 	Verify    verifyCmd    `cmd:"" help:"Recalcula respuestas guardadas y compara sus hashes."`
 	Recompute recomputeCmd `cmd:"" help:"Calcula de nuevo un registro desde su edición."`
-	Orgs      struct {
-		Create orgsCreate `cmd:"" help:"Crea una organización con su cuenta."`
-		List   orgsList   `cmd:"" help:"Lista las organizaciones."`
-	} `cmd:"" help:"Organizaciones."`
+	Accounts  struct {
+		Create accountsCreate `cmd:"" help:"Crea una cuenta con sus organizaciones."`
+		List   accountsList   `cmd:"" help:"Lista las cuentas y sus organizaciones."`
+		Show   accountsShow   `cmd:"" help:"Muestra una cuenta: sus organizaciones, sus llaves y su saldo."`
+	} `cmd:"" help:"Cuentas madre."`
+	Orgs struct {
+		Create orgsCreate `cmd:"" help:"Agrega una organización a una cuenta."`
+	} `cmd:"" help:"Organizaciones de una cuenta."`
 	Keys struct {
-		Create keysCreate `cmd:"" help:"Crea una llave; se muestra una sola vez."`
-		List   keysList   `cmd:"" help:"Lista las llaves de una organización, sin su secreto."`
+		Create     keysCreate     `cmd:"" help:"Crea una llave; se muestra una sola vez."`
+		Rotate     keysRotate     `cmd:"" help:"Cambia una llave por otra; la anterior sirve un tiempo más."`
+		Deactivate keysDeactivate `cmd:"" help:"Desactiva una llave en el acto."`
+		List       keysList       `cmd:"" help:"Lista las llaves de una organización o las de administración, sin su secreto."`
 	} `cmd:"" help:"Llaves de la API."`
 	Wallet struct {
 		Credit walletCredit `cmd:"" help:"Abona saldo de paquete."`

@@ -13,6 +13,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -246,10 +248,13 @@ func TestCheckSaysWhatIsKnownOfAnEarlierDay(t *testing.T) {
 
 func TestAccountsFromTheCommandLine(t *testing.T) {
 	data := newData(t)
-	org := cotejoJSON[orgReply](t, "orgs", "create", "--name", "ALFA", "--data", data)
-	if list := cotejoJSON[[]orgReply](t, "orgs", "list", "--data", data); len(list) != 1 || list[0] != org {
-		t.Fatalf("orgs list = %+v", list)
+	org := cotejoJSON[accountReply](t, "accounts", "create", "ALFA", "--data", data).Orgs[0]
+	list := cotejoJSON[[]accountReply](t, "accounts", "list", "--data", data)
+	if len(list) != 1 || list[0].Name != "ALFA" || len(list[0].Orgs) != 1 || list[0].Orgs[0] != org {
+		t.Fatalf("accounts list = %+v", list)
 	}
+	account := list[0].ID
+	added := cotejoJSON[orgReply](t, "orgs", "create", "--account", account, "BETA", "--data", data)
 	credit := cotejoJSON[creditReply](t, "wallet", "credit", "--org", org.ID, "--mxn", "500.50", "--reason", "prueba", "--data", data)
 	if credit != (creditReply{Org: org.ID, Movement: 1, Credited: "500.50", Balance: "500.50"}) {
 		t.Fatalf("credit = %+v", credit)
@@ -281,20 +286,87 @@ func TestAccountsFromTheCommandLine(t *testing.T) {
 	}
 	keys := cotejoJSON[[]keyReply](t, "keys", "list", "--org", org.ID, "--data", data)
 	live.Key, test.Key = "", "" // never shown again
-	if len(keys) != 2 || keys[0] != live || keys[1] != test {
+	if !reflect.DeepEqual(keys, []keyReply{live, test}) || live.Org != org.ID || test.Org != org.Twin || test.State != "activa" {
 		t.Fatalf("keys list = %+v; se crearon %+v y %+v", keys, live, test)
 	}
+	shown := cotejoJSON[accountReply](t, "accounts", "show", account, "--data", data)
+	if shown.Balance != "500.50" || !reflect.DeepEqual(shown.Orgs, []orgReply{org, added}) || !reflect.DeepEqual(shown.Keys, keys) {
+		t.Fatalf("accounts show = %+v", shown)
+	}
+	two := cotejoJSON[accountReply](t, "accounts", "create", "GAMA", "--entity", "GAMA, NORTE", "--entity", "GAMA SUR", "--data", data)
+	if len(two.Orgs) != 3 || two.Orgs[1].Name != "GAMA, NORTE" || two.Orgs[2].Name != "GAMA SUR" {
+		t.Fatalf("accounts create = %+v", two)
+	}
+	cotejo(t, exitNotFound, "accounts", "show", "cta_0000000000001", "--data", data)
+	cotejo(t, exitUsage, "accounts", "show", "cta_0000000000000", "--data", data)
+	cotejo(t, exitNotFound, "orgs", "create", "--account", "cta_0000000000001", "BETA", "--data", data)
+	cotejo(t, exitUsage, "wallet", "credit", "--org", org.Twin, "--mxn", "1", "--reason", "x", "--data", data)
+	cotejo(t, exitUsage, "keys", "create", "--mode", "live", "--data", data)
+	cotejo(t, exitUsage, "keys", "create", "--org", org.ID, "--mode", "admin", "--data", data)
+	cotejo(t, exitUsage, "keys", "list", "--data", data)
 	cotejo(t, exitUsage, "keys", "create", "--org", org.ID, "--mode", "vivo", "--data", data)
-	cotejo(t, exitNotFound, "keys", "create", "--org", "org_0000000000001", "--mode", "live", "--data", data)
+	cotejo(t, exitNotFound, "keys", "create", "--org", "org_0000000000002", "--mode", "live", "--data", data)
 	cotejo(t, exitNotFound, "keys", "list", "--org", "org_0000000000001", "--data", data)
 	cotejo(t, exitUsage, "keys", "list", "--org", "org_1", "--data", data)
 	cotejo(t, exitUsage, "wallet", "credit", "--org", org.ID, "--mxn", "0", "--reason", "x", "--data", data)
 	cotejo(t, exitUsage, "wallet", "credit", "--org", org.ID, "--mxn", "1", "--reason", "a\nb", "--data", data)
-	cotejo(t, exitUsage, "orgs", "create", "--name", "", "--data", data)
+	cotejo(t, exitUsage, "accounts", "create", "", "--data", data)
 	for range 9 {
 		cotejo(t, 0, "keys", "create", "--org", org.ID, "--mode", "live", "--data", data)
 	}
 	cotejo(t, exitUsage, "keys", "create", "--org", org.ID, "--mode", "live", "--data", data)
+}
+
+// TestKeysFromTheCommandLine: restricted, rotated, deactivated, and an operator's.
+func TestKeysFromTheCommandLine(t *testing.T) {
+	inNovember(t)
+	data := newData(t)
+	org := cotejoJSON[accountReply](t, "accounts", "create", "ALFA", "--data", data).Orgs[0].ID
+	only := cotejoJSON[keyReply](t, "keys", "create", "--org", org, "--mode", "live", "--only", "verificarEmpresa,leerVerificacion", "--data", data)
+	if !slices.Equal(only.Only, []string{"leerVerificacion", "verificarEmpresa"}) {
+		t.Errorf("--only: %+v", only)
+	}
+	if says := failing(t, exitUsage, "keys", "create", "--org", org, "--mode", "live", "--only", "verificarEmpresas", "--data", data); !strings.Contains(says, "verificarEmpresas") {
+		t.Errorf("an unknown operation: %s", says)
+	}
+	failing(t, exitUsage, "keys", "create", "--org", org, "--mode", "live", "--only", "consultarSalud", "--data", data)
+	failing(t, exitUsage, "keys", "create", "--mode", "admin", "--only", "verificarEmpresa", "--data", data)
+
+	next := cotejoJSON[keyReply](t, "keys", "rotate", only.ID, "--grace", "2h", "--data", data)
+	if next.Key == only.Key || !slices.Equal(next.Only, only.Only) || next.Mode != "live" || next.Org != org {
+		t.Errorf("rotate = %+v", next)
+	}
+	list := func() map[string]keyReply {
+		m := map[string]keyReply{}
+		for _, k := range cotejoJSON[[]keyReply](t, "keys", "list", "--org", org, "--data", data) {
+			m[k.ID] = k
+		}
+		return m
+	}
+	if k := list()[only.ID]; k.State != "en_gracia" || k.Until != "2026-11-20T12:15:00-06:00" || k.Successor != next.ID {
+		t.Errorf("a rotated key = %+v", k)
+	}
+	failing(t, exitUsage, "keys", "rotate", only.ID, "--data", data)
+	failing(t, exitUsage, "keys", "rotate", next.ID, "--grace", "721h", "--data", data)
+	failing(t, exitNotFound, "keys", "rotate", "00000000", "--data", data)
+	failing(t, exitUsage, "keys", "rotate", "svc_live_x", "--data", data)
+	if k := cotejoJSON[keyReply](t, "keys", "deactivate", next.ID, "--data", data); k.State != "desactivada" || k.Deactivated != "2026-11-20T10:15:00-06:00" {
+		t.Errorf("deactivate = %+v", k)
+	}
+	cotejo(t, 0, "keys", "deactivate", next.ID, "--data", data) // it is so already
+	failing(t, exitNotFound, "keys", "deactivate", "00000000", "--data", data)
+	if k := list()[next.ID]; k.State != "desactivada" {
+		t.Errorf("a deactivated key = %+v", k)
+	}
+
+	admin := cotejoJSON[keyReply](t, "keys", "create", "--mode", "admin", "--data", data)
+	keys := cotejoJSON[[]keyReply](t, "keys", "list", "--admin", "--data", data)
+	if !strings.HasPrefix(admin.Key, "svc_admin_") || admin.Org != "" || len(keys) != 1 || keys[0].ID != admin.ID {
+		t.Errorf("admin = %+v, %+v", admin, keys)
+	}
+	if out := cotejo(t, 0, "keys", "list", "--org", org, "--data", data); !strings.Contains(out, "solo leerVerificacion, verificarEmpresa") {
+		t.Error(out)
+	}
 }
 
 // unwritable is a terminal that has gone.
@@ -305,7 +377,7 @@ func (unwritable) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 // TestAKeyThatCannotBeShownIsNamed: it exists, and nobody has it.
 func TestAKeyThatCannotBeShownIsNamed(t *testing.T) {
 	data := newData(t)
-	org := cotejoJSON[orgReply](t, "orgs", "create", "--name", "ALFA", "--data", data).ID
+	org := cotejoJSON[accountReply](t, "accounts", "create", "ALFA", "--data", data).Orgs[0].ID
 	var errOut bytes.Buffer
 	code := run(t.Context(), []string{"keys", "create", "--org", org, "--mode", "live", "--data", data}, unwritable{}, &errOut)
 	keys := cotejoJSON[[]keyReply](t, "keys", "list", "--org", org, "--data", data)
@@ -335,7 +407,7 @@ func TestALostAnswerNamesTheCheck(t *testing.T) {
 			t.Errorf("%v: %s", args, said)
 		}
 	}
-	f("orgs list", "orgs", "create", "--name", "ALFA")
+	f("accounts list", "accounts", "create", "ALFA")
 	f("keys list --org org_0000000000001", "keys", "create", "--org", "org_0000000000001", "--mode", "live")
 	f("wallet show --org org_0000000000001", "wallet", "credit", "--org", "org_0000000000001", "--mxn", "5", "--reason", "x")
 }
@@ -369,7 +441,7 @@ func TestReadingCreatesNothing(t *testing.T) {
 	f("recompute", registro)
 	f("verify", "all")
 	f("verify", "COM-20260101-00000000")
-	f("orgs", "list")
+	f("accounts", "list")
 	f("keys", "list", "--org", org)
 	f("keys", "create", "--org", org, "--mode", "live")
 	f("wallet", "show", "--org", org)
@@ -389,15 +461,15 @@ func TestOthersMayNotEnter(t *testing.T) {
 	if said := failing(t, exitConfig, "serve", "--data", data, "--addr", "127.0.0.1:0"); !strings.Contains(said, "chmod 700 "+data) {
 		t.Errorf("serve: %s", said)
 	}
-	if said := failing(t, 0, "orgs", "list", "--data", data); !strings.Contains(said, "aviso: ") {
-		t.Errorf("orgs list no avisa: %s", said)
+	if said := failing(t, 0, "accounts", "list", "--data", data); !strings.Contains(said, "aviso: ") {
+		t.Errorf("accounts list no avisa: %s", said)
 	}
 }
 
 // TestThePepperIsThatOfTheAccounts: with another one every key would answer 401.
 func TestThePepperIsThatOfTheAccounts(t *testing.T) {
 	data := newData(t)
-	org := cotejoJSON[orgReply](t, "orgs", "create", "--name", "ALFA", "--data", data).ID
+	org := cotejoJSON[accountReply](t, "accounts", "create", "ALFA", "--data", data).Orgs[0].ID
 	cotejo(t, 0, "keys", "create", "--org", org, "--mode", "live", "--data", data)
 	right, err := os.ReadFile(data + "/pepper")
 	if err != nil {
@@ -406,7 +478,7 @@ func TestThePepperIsThatOfTheAccounts(t *testing.T) {
 	if err := os.Remove(data + "/pepper"); err != nil {
 		t.Fatal(err)
 	}
-	cotejo(t, exitConfig, "orgs", "list", "--data", data)
+	cotejo(t, exitConfig, "accounts", "list", "--data", data)
 	cotejo(t, exitConfig, "serve", "--data", data, "--addr", "127.0.0.1:0")
 	cotejo(t, exitFailed, "doctor", "--data", data)
 	if _, err := os.Stat(data + "/pepper"); !errors.Is(err, os.ErrNotExist) {
@@ -422,7 +494,7 @@ func TestThePepperIsThatOfTheAccounts(t *testing.T) {
 	}
 	f := func(code int) {
 		t.Helper()
-		cotejo(t, code, "orgs", "list", "--data", data, "--pepper-file", elsewhere)
+		cotejo(t, code, "accounts", "list", "--data", data, "--pepper-file", elsewhere)
 	}
 	f(exitConfig) // there is none
 	write(bytes.Repeat([]byte{1}, 32), 0o600)
@@ -488,11 +560,19 @@ func TestMachineErrorsNameTheNextStep(t *testing.T) {
 	}
 }
 
-func TestANewerDataDirectoryIsRefused(t *testing.T) {
+func TestAnotherDataFormatIsRefused(t *testing.T) {
 	data := t.TempDir()
-	if err := os.WriteFile(data+"/FORMATO", fmt.Appendln(nil, dataFormat+1), 0o600); err != nil {
-		t.Fatal(err)
+	f := func(format, want string) {
+		t.Helper()
+		if err := os.WriteFile(data+"/FORMATO", []byte(format+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range [][]string{{"doctor"}, {"ingest", "sat_69b"}} {
+			if says := failing(t, exitConfig, append(command, "--data", data)...); !strings.Contains(says, want) {
+				t.Errorf("format %s: %s", format, says)
+			}
+		}
 	}
-	cotejo(t, exitConfig, "doctor", "--data", data)
-	cotejo(t, exitConfig, "ingest", "sat_69b", "--data", data)
+	f("3", "la versión de cotejo que la escribió o una posterior")
+	f("1", "ya no lee ni convierte")
 }

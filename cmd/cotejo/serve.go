@@ -30,6 +30,8 @@ const (
 	pollEvery = time.Second
 	// measureEvery is after how many of them what is measured of sources is set.
 	measureEvery = 10
+	// saveUsesEvery is how much of when keys were used is lost with a killed process.
+	saveUsesEvery = time.Minute
 	// shutdownGrace bounds how long accepted requests may take to finish.
 	shutdownGrace = 25 * time.Second
 )
@@ -47,6 +49,7 @@ type service struct {
 	polled            chan struct{}
 	stopJobs          context.CancelFunc // ends runs too; nil when nobody follows the schedule
 	jobsEnded         chan struct{}
+	usesKept          chan struct{} // closed when the uses of keys are saved for the last time
 
 	wait      time.Duration // shutdown_wait
 	closing   atomic.Bool   // asked to end: not ready any more
@@ -94,7 +97,7 @@ func startService(ctx context.Context, n *node, log *slog.Logger, access io.Writ
 		Catalogue: n.sources, Live: s.live, Pipeline: pipeline, Now: now, Jobs: n.jobStates,
 		Conditions: s.conditions(), Notices: s.notices,
 	}
-	table, err := operation.NewTable(company.Operations(), fiscal.Operations(), identifiers.Operations(), catalogs.Operations(catalog.Embedded()), platform.Operations(about))
+	table, err := operations(about)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +111,32 @@ func startService(ctx context.Context, n *node, log *slog.Logger, access io.Writ
 	polling, stop := context.WithCancel(context.Background())
 	s.stopPolling = stop
 	go s.follow(polling, about)
+	s.usesKept = make(chan struct{})
+	go s.keepUses(polling)
 	return s, nil
+}
+
+// keepUses saves when keys were last used, until ctx ends and then once more.
+func (s *service) keepUses(ctx context.Context) {
+	defer close(s.usesKept)
+	tick := time.NewTicker(saveUsesEvery)
+	defer tick.Stop()
+	for ended := false; !ended; {
+		select {
+		case <-ctx.Done():
+			ended = true
+		case <-tick.C:
+		}
+		if err := s.accounts.SaveUses(context.Background()); err != nil {
+			s.log.Warn("no se guardó cuándo se usaron las llaves; se reintenta", "error", err)
+		}
+	}
+}
+
+// operations are all that the service can do.
+func operations(about platform.Config) (operation.Table, error) {
+	return operation.NewTable(company.Operations(), fiscal.Operations(), identifiers.Operations(), catalogs.Operations(catalog.Embedded()),
+		platform.Operations(about))
 }
 
 // startJobs follows the schedule until the service closes.
@@ -218,6 +246,7 @@ func (s *service) close() error {
 		errs = append(errs, s.admin.Close())
 		s.stopPolling()
 		<-s.polled
+		<-s.usesKept
 		errs = append(errs, s.metrics.close())
 	}
 	if s.stopJobs != nil {

@@ -151,7 +151,7 @@ func TestServedFromEmptyToVerified(t *testing.T) {
 	}
 
 	// The command line speaks to the server through its socket.
-	org := cotejoJSON[orgReply](t, "orgs", "create", "--name", "ALFA", "--data", data)
+	org := cotejoJSON[accountReply](t, "accounts", "create", "ALFA", "--data", data).Orgs[0]
 	live := cotejoJSON[keyReply](t, "keys", "create", "--org", org.ID, "--mode", "live", "--data", data).Key
 	test := cotejoJSON[keyReply](t, "keys", "create", "--org", org.ID, "--mode", "test", "--data", data).Key
 
@@ -252,7 +252,7 @@ func TestAPortThatIsTakenLeavesNothingRunning(t *testing.T) {
 	}
 	defer taken.Close()
 	cotejo(t, exitUnavailable, "serve", "--data", data, "--addr", taken.Addr().String())
-	cotejo(t, 0, "orgs", "list", "--data", data)
+	cotejo(t, 0, "accounts", "list", "--data", data)
 }
 
 // TestEditionsChangeUnderRequests asks without a pause while three editions
@@ -261,7 +261,7 @@ func TestAPortThatIsTakenLeavesNothingRunning(t *testing.T) {
 func TestEditionsChangeUnderRequests(t *testing.T) {
 	data := loadedData(t, 0)
 	s := serveChild(t, data)
-	org := cotejoJSON[orgReply](t, "orgs", "create", "--name", "ALFA", "--data", data).ID
+	org := cotejoJSON[accountReply](t, "accounts", "create", "ALFA", "--data", data).Orgs[0].ID
 	key := cotejoJSON[keyReply](t, "keys", "create", "--org", org, "--mode", "live", "--data", data).Key
 	cotejo(t, 0, "wallet", "credit", "--org", org, "--mxn", "90000000", "--reason", "prueba", "--data", data)
 

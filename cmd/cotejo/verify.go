@@ -33,6 +33,7 @@ type verifyReply struct {
 	Findings []admin.Finding `json:"hallazgos"`        // the one asked for; of all: those that do not agree
 	Files    []string        `json:"archivos_alterados"`
 	Ledger   []string        `json:"libro"`           // invariants that do not hold
+	HalfWay  []string        `json:"a_medias"`        // claims that lead to nothing; the task reclamos frees them
 	Anchor   string          `json:"ancla,omitempty"` // where it stands beside the accounts; of all only
 	OK       bool            `json:"coincide"`
 }
@@ -54,7 +55,7 @@ func (n *node) verify(ctx context.Context, raw json.RawMessage, progress func(st
 	}
 	v := &admin.Verifier{Sources: n.sources, Sandbox: n.sandbox}
 	defer v.Close()
-	reply := &verifyReply{Findings: []admin.Finding{}, Files: []string{}, Ledger: []string{}}
+	reply := &verifyReply{Findings: []admin.Finding{}, Files: []string{}, Ledger: []string{}, HalfWay: []string{}}
 	var err error
 	if args.ID == "all" {
 		err = n.verifyAll(ctx, v, reply, progress)
@@ -125,6 +126,17 @@ func (n *node) verifyAll(ctx context.Context, v *admin.Verifier, reply *verifyRe
 	if err != nil && len(report.Violations) == 0 {
 		reply.Ledger = append(reply.Ledger, err.Error())
 	}
+	found, err := n.accounts.Check(ctx)
+	if err != nil && !unreadable(err) {
+		return err
+	}
+	if err != nil {
+		reply.Ledger = append(reply.Ledger, "cuentas: "+err.Error())
+	}
+	reply.Ledger = append(reply.Ledger, found.Violations...)
+	for _, c := range found.HalfWay {
+		reply.HalfWay = append(reply.HalfWay, fmt.Sprintf("%s %s, desde %s", c.Purpose(), c.ID(), civil.Timestamp(c.Made)))
+	}
 	var held bool
 	if held, reply.Anchor = n.anchorState(); !held {
 		reply.Ledger = append(reply.Ledger, "ancla: "+reply.Anchor)
@@ -189,6 +201,9 @@ func (c *verifyCmd) Run(a *app) error {
 		}
 		for _, l := range r.Ledger {
 			fmt.Fprintf(a.stdout, "libro: %s\n", l)
+		}
+		for _, c := range r.HalfWay {
+			fmt.Fprintf(a.stdout, "a medias: %s; no se puede usar, y la tarea reclamos la libera\n", c)
 		}
 		if c.ID == "all" {
 			verdict := "coincide"

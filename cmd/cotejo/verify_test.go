@@ -35,7 +35,7 @@ func answered(t *testing.T, rfcs ...string) (data string, ids []string) {
 // the ids of the records. An RFC may have ?en_fecha=AAAA-MM-DD behind it.
 func ask(t *testing.T, data string, rfcs ...string) (ids []string) {
 	t.Helper()
-	org := cotejoJSON[orgReply](t, "orgs", "create", "--name", "ALFA", "--data", data).ID
+	org := cotejoJSON[accountReply](t, "accounts", "create", "ALFA", "--data", data).Orgs[0].ID
 	cotejo(t, 0, "wallet", "credit", "--org", org, "--mxn", "500", "--reason", "prueba", "--data", data)
 	key := cotejoJSON[keyReply](t, "keys", "create", "--org", org, "--mode", "live", "--data", data).Key
 

@@ -1,0 +1,281 @@
+package accounts
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"hash"
+	"hash/crc32"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"cotejo/ledger"
+)
+
+// A key is
+//
+//	svc_live_ | svc_test_ | svc_admin_, lookup id 8, secret 43, check 6
+//
+// all visible ASCII. The lookup id (lower-case Crockford base32) finds the key
+// and may be logged; the secret is base64url of 32 random bytes; the check is
+// the CRC-32 (IEEE) of all before it in base62, so that a typing error is told
+// without a look into the store and a scanner can recognize a leaked key.
+const (
+	prefixLive  = "svc_live_"
+	prefixTest  = "svc_test_"
+	prefixAdmin = "svc_admin_"
+
+	lookupLen = 8
+	secretLen = 43
+	checkLen  = 6
+	tailLen   = lookupLen + secretLen + checkLen // what follows the prefix
+
+	hashLen = sha256.Size
+)
+
+var prefixes = [...]string{Live: prefixLive, Test: prefixTest, Admin: prefixAdmin}
+
+const (
+	crockfordLower = "0123456789abcdefghjkmnpqrstvwxyz"
+	base62         = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+)
+
+// newKey makes a key; of a ref, always with the same lookup id.
+func (s *Service) newKey(mode Mode, ref string, try int) ([]byte, error) {
+	var random [lookupLen + 32]byte
+	if err := s.read(random[:]); err != nil {
+		return nil, err
+	}
+	if ref != "" {
+		if err := s.idBytes("llave "+prefixes[mode], ref, try, random[:lookupLen]); err != nil {
+			return nil, err
+		}
+	}
+	key := append(make([]byte, 0, len(prefixAdmin)+tailLen), prefixes[mode]...)
+	for _, b := range random[:lookupLen] {
+		key = append(key, crockfordLower[b&31])
+	}
+	key = base64.RawURLEncoding.AppendEncode(key, random[lookupLen:])
+	return appendCheck(key, key), nil
+}
+
+func appendCheck(dst, text []byte) []byte {
+	var digits [checkLen]byte
+	sum := crc32.ChecksumIEEE(text)
+	for i := checkLen - 1; i >= 0; i-- {
+		digits[i] = base62[sum%62]
+		sum /= 62
+	}
+	return append(dst, digits[:]...)
+}
+
+// wellFormed tests all that can be told from the text alone.
+func wellFormed(key []byte) (mode Mode, id [lookupLen]byte, ok bool) {
+	at := len(key) - tailLen
+	if at != len(prefixLive) && at != len(prefixAdmin) {
+		return 0, id, false
+	}
+	switch string(key[:at]) {
+	case prefixLive:
+		mode = Live
+	case prefixTest:
+		mode = Test
+	case prefixAdmin:
+		mode = Admin
+	default:
+		return 0, id, false
+	}
+	id = [lookupLen]byte(key[at:])
+	var check [checkLen]byte
+	end := len(key) - checkLen
+	return mode, id, isLookup(id[:]) && string(appendCheck(check[:0], key[:end])) == string(key[end:])
+}
+
+func isLookup(id []byte) bool {
+	for _, c := range id {
+		if !(c >= '0' && c <= '9' || c >= 'a' && c <= 'z' && c != 'i' && c != 'l' && c != 'o' && c != 'u') {
+			return false
+		}
+	}
+	return true
+}
+
+// mac computes HMAC-SHA-256 under the pepper without allocating.
+type mac struct {
+	h   hash.Hash
+	out [hashLen]byte
+}
+
+func newMAC(pepper []byte) *mac { return &mac{h: hmac.New(sha256.New, pepper)} }
+
+// sum is valid until the next call.
+func (m *mac) sum(text []byte) *[hashLen]byte {
+	m.h.Reset()
+	m.h.Write(text)
+	m.h.Sum(m.out[:0])
+	return &m.out
+}
+
+// Principal is who is asking, as Authenticate found out.
+type Principal struct {
+	Account ledger.AccountID // ledger.Global for Admin
+	Org     ledger.OrgID     // the twin for Test, 0 for Admin
+	Mode    Mode
+	KeyID   string // lookup part of the key: safe to log
+
+	only string // ids of operations, comma-separated; "": all
+}
+
+// May reports whether the key is for an operation, by the id of the operation.
+func (p *Principal) May(operation string) bool {
+	if p.only == "" {
+		return true
+	}
+	for rest := p.only; rest != ""; {
+		var id string
+		if id, rest, _ = strings.Cut(rest, ","); id == operation {
+			return true
+		}
+	}
+	return false
+}
+
+// knownKeys remembers active keys by lookup id: at most maxKnown, a random one leaves
+// first.
+type knownKeys struct {
+	mu   sync.RWMutex
+	byID map[[lookupLen]byte]*knownKey // under mu
+	// drops counts calls of drop. What was read from the store before one may be what it
+	// dropped.
+	drops uint64 // under mu
+}
+
+type knownKey struct {
+	hash      [hashLen]byte
+	principal Principal
+	until     time.Time    // zero: no end
+	read      time.Time    // when it was read from the store
+	used      atomic.Int64 // the last use that was noted, unix seconds
+}
+
+const (
+	maxKnown = 16_384
+	// maxStale is for how long a key is believed to be what it was. Who changes a key drops
+	// it here at once; this is for what another node changed.
+	maxStale = 5 * time.Second
+)
+
+// nobody is compared with when the lookup id is unknown, so that the time taken
+// does not tell.
+var nobody knownKey
+
+// Authenticate tells whose key it is, in constant time with respect to the
+// secret part, from memory within maxStale of the last look. It does not allocate on a
+// hit. Any refusal is ErrUnauthorized; other errors are the store's.
+func (s *Service) Authenticate(key []byte) (Principal, error) {
+	mode, id, ok := wellFormed(key)
+	if !ok {
+		return Principal{}, ErrUnauthorized
+	}
+	now := s.now()
+	s.known.mu.RLock()
+	known := s.known.byID[id]
+	s.known.mu.RUnlock()
+	if known == nil || !known.fresh(now) {
+		var err error
+		if known, err = s.lookUp(id, now); err != nil {
+			return Principal{}, err
+		}
+	}
+	m := s.macs.Get().(*mac)
+	same := subtle.ConstantTimeCompare(m.sum(key)[:], known.hash[:])
+	s.macs.Put(m)
+	if same != 1 || known == &nobody || known.principal.Mode != mode || !known.until.IsZero() && !now.Before(known.until) {
+		return Principal{}, ErrUnauthorized
+	}
+	s.noteUse(id, known, now)
+	return known.principal, nil
+}
+
+// fresh is false also when the clock was set back.
+func (k *knownKey) fresh(now time.Time) bool {
+	age := now.Sub(k.read)
+	return age >= 0 && age <= maxStale
+}
+
+// lookUp reads a key from the store; nobody when there is none that is active.
+func (s *Service) lookUp(id [lookupLen]byte, now time.Time) (*knownKey, error) {
+	for {
+		s.known.mu.RLock()
+		drops := s.known.drops
+		s.known.mu.RUnlock()
+		known, err := s.readKey(id, now)
+		if err != nil {
+			return nil, err
+		}
+		if s.known.remember(id, known, drops) {
+			return known, nil
+		}
+	}
+}
+
+func (s *Service) readKey(id [lookupLen]byte, now time.Time) (*knownKey, error) {
+	account, k, err := s.key(string(id[:]))
+	if errors.Is(err, ErrNotFound) {
+		return &nobody, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !k.Active(now) {
+		return &nobody, nil
+	}
+	used, err := s.lastUsed(k.ID)
+	if err != nil {
+		return nil, err
+	}
+	known := &knownKey{hash: k.hash, until: k.Until, read: now, principal: Principal{
+		Account: account, Org: k.Org, Mode: k.Mode, KeyID: k.ID, only: strings.Join(k.Only, ","),
+	}}
+	if !used.IsZero() {
+		known.used.Store(used.Unix())
+	}
+	return known, nil
+}
+
+// remember keeps what was read after so many drops; false when there was another one
+// meanwhile.
+func (n *knownKeys) remember(id [lookupLen]byte, known *knownKey, drops uint64) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.drops != drops {
+		return false
+	}
+	if known == &nobody {
+		delete(n.byID, id)
+		return true
+	}
+	if n.byID == nil {
+		n.byID = make(map[[lookupLen]byte]*knownKey)
+	}
+	if _, there := n.byID[id]; !there && len(n.byID) >= maxKnown {
+		for other := range n.byID {
+			delete(n.byID, other)
+			break
+		}
+	}
+	n.byID[id] = known
+	return true
+}
+
+// drop forgets a key, and all that is being read meanwhile.
+func (n *knownKeys) drop(id [lookupLen]byte) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.drops++
+	delete(n.byID, id)
+}
