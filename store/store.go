@@ -31,6 +31,16 @@ var (
 	ErrReadOnly = errors.New("store: abierto solo para lectura")
 	// ErrClosed is returned after Close.
 	ErrClosed = errors.New("store: cerrado")
+	// ErrUnavailable says that an engine on another machine did not answer, or
+	// refused. Nothing was written; the same call may succeed later.
+	ErrUnavailable = errors.New("store: la base de datos no está disponible")
+	// ErrUnknown says that a Commit was sent and its answer never came: the batches
+	// are stored or not, all of them, now or in a moment. Acquire on each of their
+	// groups ends that: after it returned, the sequence number tells which.
+	ErrUnknown = errors.New("store: no se sabe si la escritura quedó guardada")
+	// ErrFormat refuses what another version of this program wrote, or what is not
+	// of this installation.
+	ErrFormat = errors.New("store: la base de datos no es de este programa o de esta versión")
 )
 
 // Put is one key and its new value.
@@ -55,6 +65,8 @@ type Reader interface {
 	Get(key []byte) ([]byte, error)
 	// Scan calls fn for each key in [lower, upper) in ascending byte order
 	// until fn returns an error, which Scan returns. A nil upper has no bound.
+	// What others commit meanwhile may be shown or not, except that a View never
+	// shows it.
 	Scan(lower, upper []byte, fn func(key, value []byte) error) error
 }
 
@@ -76,8 +88,9 @@ type Store interface {
 	Reader(group Group) Reader
 	// View opens a consistent picture of a group.
 	View(group Group) (View, error)
-	// Commit writes all batches durably, or none where the engine can join
-	// groups (Pebble); it returns ErrFenced when an epoch or seq does not match.
+	// Commit writes all batches durably, or none. It returns ErrFenced when an
+	// epoch or seq does not match, ErrUnavailable when nothing was written, and
+	// ErrUnknown when it cannot tell; any other error ends the engine.
 	Commit(batches ...Batch) error
 	Close() error
 }

@@ -23,8 +23,10 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		"groups do not see each other":         groups,
 		"several groups commit at once":        several,
 		"stale epoch and wrong seq are fenced": fenced,
+		"one fenced group fences them all":     fencedTogether,
 		"scan bounds and order":                scan,
 		"scan stops at an error":               scanError,
+		"long scans and large values":          scanLong,
 		"values are copies":                    copies,
 		"a view stays as it was":               view,
 		"closed":                               closed,
@@ -183,6 +185,24 @@ func fenced(t *testing.T, s store.Store) {
 	wantValue(t, s.Reader(5), "k", "new")
 }
 
+func fencedTogether(t *testing.T, s store.Store) {
+	a, lost, b := newWriter(t, s, 4), newWriter(t, s, 9), newWriter(t, s, store.Global)
+	owner := newWriter(t, s, 9)
+	err := s.Commit(
+		a.batch(map[string]string{"x": "1"}), lost.batch(map[string]string{"x": "1"}), b.batch(map[string]string{"x": "1"}))
+	if !errors.Is(err, store.ErrFenced) {
+		t.Errorf("with one lost group: %v; want ErrFenced", err)
+	}
+	for _, g := range []store.Group{4, 9, store.Global} {
+		wantAbsent(t, s.Reader(g), "x")
+	}
+	// No count moved either.
+	if err := s.Commit(b.batch(map[string]string{"x": "2"}), owner.batch(map[string]string{"x": "2"}), a.batch(map[string]string{"x": "2"})); err != nil {
+		t.Fatal(err)
+	}
+	wantValue(t, s.Reader(9), "x", "2")
+}
+
 func scan(t *testing.T, s store.Store) {
 	w := newWriter(t, s, 2)
 	w.commit(map[string]string{"a": "1", "b": "2", "b\x00": "3", "c": "4", "\xff\xff": "5"})
@@ -209,6 +229,40 @@ func scanError(t *testing.T, s store.Store) {
 	if !errors.Is(err, stop) || n != 1 {
 		t.Errorf("Scan = %v after %d calls; want the callback's error itself after 1", err, n)
 	}
+}
+
+// scanLong reads more than any engine takes at once, small values and large ones,
+// and reads within the scan.
+func scanLong(t *testing.T, s store.Store) {
+	w := newWriter(t, s, 2)
+	const small, large, size = 5000, 20, 300_000
+	puts := map[string]string{}
+	for i := range small {
+		puts[fmt.Sprintf("a%06d", i)] = "v"
+	}
+	w.commit(puts)
+	for i := range large {
+		w.commit(map[string]string{fmt.Sprintf("b%06d", i): fmt.Sprintf("%0*d", size, i)})
+	}
+	r := s.Reader(2)
+	n, last := 0, ""
+	err := r.Scan(nil, nil, func(k, v []byte) error {
+		if string(k) <= last {
+			t.Fatalf("%q after %q", k, last)
+		}
+		last = string(k)
+		if k[0] == 'b' && len(v) != size {
+			t.Errorf("%s has %d bytes, want %d", k, len(v), size)
+		}
+		if n++; n%1000 == 0 {
+			wantValue(t, r, "a000000", "v")
+		}
+		return nil
+	})
+	if err != nil || n != small+large {
+		t.Errorf("%d keys, %v; want %d", n, err, small+large)
+	}
+	wantValue(t, r, "b000007", fmt.Sprintf("%0*d", size, 7))
 }
 
 func copies(t *testing.T, s store.Store) {

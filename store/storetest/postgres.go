@@ -1,0 +1,67 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+var schemas atomic.Int64
+
+// PostgresURL names an empty schema of the database in COTEJO_POSTGRES, as a URL for
+// store.OpenPostgres; it goes with the test. Without the variable the test is
+// skipped.
+func PostgresURL(t testing.TB) string {
+	t.Helper()
+	base := os.Getenv("COTEJO_POSTGRES")
+	if base == "" {
+		t.Skip("COTEJO_POSTGRES is not set: the URL of a PostgreSQL database whose contents may be thrown away (.ci/run starts one)")
+	}
+	return SchemaOf(t, base)
+}
+
+// SchemaOf is PostgresURL for a database that a test knows.
+func SchemaOf(t testing.TB, base string) string {
+	t.Helper()
+	name := fmt.Sprintf("cotejo_test_%d_%d_%d", os.Getpid(), time.Now().UnixNano(), schemas.Add(1))
+	run(t, base, "create schema "+name)
+	t.Cleanup(func() { run(t, base, "drop schema "+name+" cascade") })
+	u, err := url.Parse(base)
+	if err != nil {
+		t.Fatal("COTEJO_POSTGRES is no URL")
+	}
+	q := u.Query()
+	q.Set("search_path", name)
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// run executes a statement on a connection of its own, again and again for as long
+// as the server is not ready.
+func run(t testing.TB, base, sql string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	for {
+		conn, err := pgx.Connect(ctx, base)
+		if err == nil {
+			_, err = conn.Exec(ctx, sql)
+			if closed := conn.Close(ctx); err == nil {
+				err = closed
+			}
+		}
+		if err == nil {
+			return
+		}
+		if ctx.Err() != nil || !strings.Contains(err.Error(), "connect") && !strings.Contains(err.Error(), "57P0") {
+			t.Fatalf("%s: %v", sql, err)
+		}
+	}
+}
