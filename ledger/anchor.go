@@ -254,7 +254,8 @@ type anchored struct {
 	held, tried []byte
 
 	mu    sync.Mutex
-	heads [store.Groups + 1]Head
+	heads [store.Groups + 1]Head // written by the sequencer
+	led   bool                   // heads are those of a store; of the sequencer
 	// When the oldest head became durable that the file does not hold: of those
 	// that are being written (or could not be), and of those since. Zero: none.
 	writing, waiting time.Time
@@ -272,21 +273,30 @@ func (a *anchored) init(o Options) {
 	a.changed, a.stop = make(chan struct{}, 1), make(chan struct{})
 }
 
-// compare refuses a store that is not, or not yet again, what the anchor says.
-// The heads of the store are set before.
-func (a *anchored) compare(readers []store.Reader) error {
+// compare refuses a store with these heads, by group, that is not, or not yet again,
+// what the anchor says, nor what this process knew to be durable when it led last.
+// It takes the heads.
+func (a *anchored) compare(readers []store.Reader, now [store.Groups + 1]Head) error {
+	if a.led {
+		if _, err := missing("(la memoria de este proceso)", a.heads[:], now, readers); err != nil {
+			return err
+		}
+	}
+	a.mu.Lock()
+	a.heads, a.led = now, true
+	a.mu.Unlock()
 	if a.path == "" {
 		return nil
 	}
 	heads, err := readAnchor(a.files, a.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		for _, h := range a.heads {
+		for _, h := range now {
 			if h.Seq > 0 {
 				slog.Warn("ledger: no hay ancla con que comparar las cuentas; se escribe una nueva", "archivo", a.path)
 				break
 			}
 		}
-		if err := a.replace(a.heads[:]); err != nil {
+		if err := a.replace(now[:]); err != nil {
 			return fmt.Errorf("%w: %w", ErrAnchor, err)
 		}
 		return nil
@@ -294,33 +304,48 @@ func (a *anchored) compare(readers []store.Reader) error {
 	if err != nil {
 		return err
 	}
-	if a.held, err = encodeAnchor(heads); err != nil {
+	ahead, err := missing(a.path, heads, now, readers)
+	if err != nil {
 		return err
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.held == nil { // else it is what this process wrote, or another's, and replace tells
+		a.held, err = encodeAnchor(heads)
+	}
+	if ahead {
+		a.touch()
+	}
+	return err
+}
+
+// missing returns an *AnchorError when a store with these heads does not hold what
+// was remembered, and whether it holds more.
+func missing(path string, remembered []Head, now [store.Groups + 1]Head, readers []store.Reader) (ahead bool, _ error) {
 	var refused *AnchorError
-	for _, want := range heads {
-		have := a.heads[want.Group]
+	for _, want := range remembered {
+		have := now[want.Group]
 		same := have == want
 		if have.Seq > want.Seq {
 			sum, err := sumAt(readers[want.Group], want.Group, want.Seq)
 			if err != nil {
-				return err
+				return ahead, err
 			}
 			same = sum == want.Sum
-			a.touch()
+			ahead = true
 		}
 		if same {
 			continue
 		}
 		if refused == nil {
-			refused = &AnchorError{Path: a.path, Group: want.Group, Stored: have.Seq, Anchored: want.Seq}
+			refused = &AnchorError{Path: path, Group: want.Group, Stored: have.Seq, Anchored: want.Seq}
 		}
 		refused.Groups++
 	}
 	if refused != nil {
-		return refused
+		return ahead, refused
 	}
-	return nil
+	return ahead, nil
 }
 
 // touch notes that the file does not hold the heads. mu is held, or nobody else

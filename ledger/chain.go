@@ -90,8 +90,11 @@ func (c *chain) extend(b *store.Batch, coded []byte) []byte {
 	return coded
 }
 
+// next is the head after the batch at hand.
+func (c *chain) next() [sha256.Size]byte { return [sha256.Size]byte(c.value[1+sha256.Size:]) }
+
 // committed makes the link of the batch at hand the end of the chain.
-func (c *chain) committed() { c.head = [sha256.Size]byte(c.value[1+sha256.Size:]) }
+func (c *chain) committed() { c.head = c.next() }
 
 func brokenChain(g store.Group, format string, args ...any) error {
 	return fmt.Errorf("%w: grupo %d: %s; restaure el respaldo más reciente", ErrIntegrity, g, fmt.Sprintf(format, args...))

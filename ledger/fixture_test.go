@@ -12,6 +12,7 @@ import (
 
 	"cotejo/ledger"
 	"cotejo/store"
+	"cotejo/store/storetest"
 )
 
 var (
@@ -43,6 +44,12 @@ func openStore(t testing.TB, fs vfs.FS) *store.Pebble {
 func newLedger(t testing.TB) (*ledger.Ledger, store.Store) {
 	t.Helper()
 	s := openStore(t, vfs.NewMem())
+	return ledgerOn(t, s), s
+}
+
+// ledgerOn is newLedger on an empty store.
+func ledgerOn(t testing.TB, s store.Store) *ledger.Ledger {
+	t.Helper()
 	l, err := ledger.Open(s, ledger.Options{Random: seeded(7)})
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +60,29 @@ func newLedger(t testing.TB) (*ledger.Ledger, store.Store) {
 			t.Error(err)
 		}
 	})
-	return l, s
+	return l
+}
+
+// onEachEngine runs a test on a ledger in memory and, where there is a server, on
+// PostgreSQL.
+func onEachEngine(t *testing.T, test func(*testing.T, *ledger.Ledger, store.Store)) {
+	t.Run("pebble", func(t *testing.T) {
+		l, s := newLedger(t)
+		test(t, l, s)
+	})
+	t.Run("postgres", func(t *testing.T) {
+		s := openPostgres(t, storetest.PostgresURL(t), store.PostgresOptions{})
+		test(t, ledgerOn(t, s), s)
+	})
+}
+
+func openPostgres(t testing.TB, url string, o store.PostgresOptions) *store.Postgres {
+	t.Helper()
+	s, err := store.OpenPostgres(ctx, url, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 func check(t testing.TB, s store.Store) ledger.Report {

@@ -7,8 +7,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"cotejo/civil"
@@ -64,6 +64,9 @@ func (p *permutation) parse(s string) (id VerificationID, ok bool) {
 	if len(s) != idLen || !validPrefix(s[:3]) || s[3] != '-' || s[12] != '-' {
 		return VerificationID{}, false
 	}
+	if p.block.Load() == nil { // nothing was ever written here, so no id was given
+		return VerificationID{}, false
+	}
 	var day, code uint32
 	for _, c := range []byte(s[4:12]) {
 		if c < '0' || c > '9' {
@@ -90,7 +93,9 @@ func (p *permutation) parse(s string) (id VerificationID, ok bool) {
 // permutation maps counters to codes and back: a Feistel network over two
 // halves of 16 bits whose round function is AES-256 of (round, half, prefix,
 // day). Its key is stored once and never rotated: ids in the world depend on it.
-type permutation struct{ block cipher.Block }
+type permutation struct {
+	block atomic.Pointer[cipher.Block] // nil until the key is known
+}
 
 // rounds of the network; even, so that the halves end where they began. Four
 // make a strong pseudorandom permutation (Luby and Rackoff), and what it hides
@@ -101,11 +106,20 @@ const rounds = 4
 var blocks = sync.Pool{New: func() any { return new([aes.BlockSize]byte) }}
 
 func newPermutation(key []byte) (*permutation, error) {
+	p := new(permutation)
+	return p, p.use(key)
+}
+
+// use sets the key. It is the same one each time.
+func (p *permutation) use(key []byte) error {
 	if len(key) != 32 {
-		return nil, errValue
+		return errValue
 	}
 	block, err := aes.NewCipher(key)
-	return &permutation{block}, err
+	if err == nil {
+		p.block.Store(&block)
+	}
+	return err
 }
 
 func (p *permutation) code(prefix string, day, counter uint32) uint32 {
@@ -130,26 +144,8 @@ func (p *permutation) round(prefix string, day uint32, round byte, half uint16) 
 	*b = [aes.BlockSize]byte{round, byte(half >> 8), byte(half)}
 	copy(b[3:6], prefix)
 	binary.BigEndian.PutUint32(b[6:], day)
-	p.block.Encrypt(b[:], b[:])
+	(*p.block.Load()).Encrypt(b[:], b[:])
 	return binary.BigEndian.Uint16(b[:])
-}
-
-// idKey returns the key of the permutation, made at the first start.
-func (l *Ledger) idKey(random io.Reader) ([]byte, error) {
-	key, err := readIDKey(l.Read(Global))
-	if !errors.Is(err, store.ErrNotFound) {
-		return key, err
-	}
-	// It is the first thing that is ever written: another one would give ids twice.
-	if l.Heads()[store.Global].Seq > 0 {
-		return nil, fmt.Errorf("%w: falta la llave de los identificadores; restaure el respaldo más reciente", ErrIntegrity)
-	}
-	key = make([]byte, 32)
-	if _, err := io.ReadFull(random, key); err != nil {
-		return nil, fmt.Errorf("ledger: sin números aleatorios para la llave de identificadores: %w", err)
-	}
-	_, err = l.Do(context.Background(), Global, putIDKey{key})
-	return key, err
 }
 
 func readIDKey(r Reader) ([]byte, error) {

@@ -5,14 +5,15 @@
 // It promises that an answered command survives the loss of power, whole, and
 // that a refused one leaves nothing; that a centavo is never lost, made or spent
 // twice (Check proves it over a whole store); that a record never changes; that
-// no id is given twice. It never reads a clock, never retries a write whose
-// outcome is unknown, and never answers from a store that failed or that lacks
-// what its anchor remembers. The only clock it reads times its own work.
+// no id is given twice. It never repeats a write whose outcome is unknown: where the
+// engine can tell later, it asks first (recovery.go). It never answers from a store
+// that failed, that lacks what its anchor remembers, or that another process owns.
+// The only clock it reads times its own work.
 //
 // It knows no product and no HTTP. Start reading at Command and Ledger.Do, then
 // sequencer.go (how commands become one write), charge.go (the rules of money),
 // check.go (what must always hold), chain.go and anchor.go (how a missing write
-// shows).
+// shows), turn.go (several processes, one of which owns the store).
 package ledger
 
 import (
@@ -44,6 +45,13 @@ var (
 	// ErrFailed is returned after a durable write failed: whether the commands
 	// of that write survive is known only after a restart.
 	ErrFailed = errors.New("ledger: falló una escritura; el proceso debe reiniciarse")
+	// ErrUnknown says that the store did not answer whether a command is stored, and
+	// could not be asked before the caller's time ended. It is stored or it is not;
+	// whoever repeats it under the same Once learns which.
+	ErrUnknown = errors.New("ledger: no se sabe aún si la operación quedó guardada")
+	// ErrStandby says that another process owns the accounts, or that this one is not
+	// sure that it still does. Nothing was done.
+	ErrStandby = errors.New("ledger: este nodo no tiene el turno de las cuentas")
 )
 
 // exitIO is the exit code after a failed durable write.
@@ -101,6 +109,11 @@ type Options struct {
 	// nil means: log and os.Exit(74). When a test's Fatal returns, the waiting
 	// callers and all later ones get ErrFailed.
 	Fatal func(error)
+	// Turn tells whether this process may answer for the accounts, as far as it
+	// knows for sure; it is asked for each command and asks nobody. With it Open
+	// takes nothing and every call returns ErrStandby until Lead. nil: Open takes the
+	// store for as long as nobody takes it away.
+	Turn func() bool
 
 	// Tests only.
 	anchorFiles anchorFiles
@@ -121,10 +134,13 @@ var _ = metrics.NewGauge("cotejo_ledger_queue_depth", func() float64 {
 type Ledger struct {
 	store   store.Store
 	readers [store.Groups + 1]store.Reader // by group
-	perm    *permutation                   // set before Open returns
+	perm    *permutation                   // its key is known before the first command
+	random  io.Reader
 	fatal   func(error)
+	turn    func() bool // may be nil
 
 	queue    chan *request
+	turns    chan turning
 	requests sync.Pool     // of *request
 	done     chan struct{} // closed when the sequencer has stopped
 
@@ -132,8 +148,9 @@ type Ledger struct {
 	closing sync.RWMutex
 	closed  bool // under closing
 
-	// stopped holds why the sequencer applies nothing any more: ErrFenced or
-	// ErrFailed. Written by the sequencer.
+	// stopped holds why the sequencer applies nothing: ErrStandby, ErrFenced,
+	// ErrUnavailable while the store is away, or ErrFailed, which stays. Written by
+	// the sequencer.
 	stopped atomic.Pointer[error]
 
 	ids      issuers
@@ -159,18 +176,25 @@ func newRequest() any { return &request{done: make(chan struct{}, 1)} }
 // queueLength bounds the commands that wait for the sequencer.
 const queueLength = 4096
 
-// Open takes ownership of all groups of s and starts the sequencer. It refuses
-// with ErrIntegrity a store whose chains do not end where its groups do, and with
-// an *AnchorError one that is not what the anchor remembers; a missing anchor is
-// written anew, and ErrAnchor says that it cannot be.
+// Open takes ownership of all groups of s, unless Options.Turn says when, and starts
+// the sequencer. It refuses with ErrIntegrity a store whose chains do not end where
+// its groups do, and with an *AnchorError one that is not what the anchor remembers;
+// a missing anchor is written anew, and ErrAnchor says that it cannot be.
 func Open(s store.Store, o Options) (*Ledger, error) {
 	l := &Ledger{
-		store: s,
-		fatal: o.Fatal,
-		queue: make(chan *request, queueLength),
-		done:  make(chan struct{}),
+		store:  s,
+		fatal:  o.Fatal,
+		turn:   o.Turn,
+		perm:   new(permutation),
+		random: rand.Reader,
+		queue:  make(chan *request, queueLength),
+		turns:  make(chan turning),
+		done:   make(chan struct{}),
 	}
 	l.requests.New = newRequest
+	if o.Random != nil {
+		l.random = o.Random
+	}
 	if l.fatal == nil {
 		l.fatal = func(err error) {
 			slog.Error("ledger: falló una escritura; el proceso termina. Revise el disco, reinicie y corra «cotejo verify all»",
@@ -182,23 +206,19 @@ func Open(s store.Store, o Options) (*Ledger, error) {
 		l.readers[g] = s.Reader(store.Group(g))
 	}
 	seq := &sequencer{l: l, most: o.MaxBatch, hot: hotValues{budget: hotBytes}}
+	seq.pending.init()
 	if seq.most <= 0 {
 		seq.most = batchLength
 	}
-	l.anchor.init(o)
 	for g := range seq.groups {
-		epoch, n, err := s.Acquire(store.Group(g))
-		if err != nil {
-			return nil, fmt.Errorf("ledger: no se pudo tomar el grupo %d: %w", g, err)
-		}
-		head, err := headOf(l.readers[g], store.Group(g), n)
-		if err != nil {
+		seq.groups[g].reader = l.readers[g]
+	}
+	l.anchor.init(o)
+	if l.turn == nil {
+		if err := seq.lead(); err != nil {
 			return nil, err
 		}
-		seq.groups[g] = ownedGroup{reader: l.readers[g], epoch: epoch, seq: n, chain: chain{head: head.Sum}}
-		l.anchor.heads[g] = head
-	}
-	if err := l.anchor.compare(l.readers[:]); err != nil {
+	} else if err := l.standBy(); err != nil {
 		return nil, err
 	}
 	go seq.run()
@@ -207,18 +227,6 @@ func Open(s store.Store, o Options) (*Ledger, error) {
 	if o.Anchor != "" {
 		l.anchor.done = make(chan struct{})
 		go l.anchor.keep()
-	}
-
-	random := io.Reader(rand.Reader)
-	if o.Random != nil {
-		random = o.Random
-	}
-	key, err := l.idKey(random)
-	if err == nil {
-		l.perm, err = newPermutation(key)
-	}
-	if err != nil {
-		return nil, errors.Join(err, l.Close())
 	}
 	newest.Store(l)
 	return l, nil
@@ -244,7 +252,9 @@ func (l *Ledger) Close() error {
 // returns the command's own error when it refuses, ErrBusy when the queue is
 // full, ErrClosed after Close, and ctx's error if ctx ends before the turn of the
 // command: then nothing of it is written. It always waits for the outcome, also
-// when ctx ends. After another process took the store it returns store.ErrFenced.
+// when ctx ends, except for one that nobody can tell: then it is ErrUnknown. While
+// the store is away it returns store.ErrUnavailable and nothing is written; while
+// another process owns the store, store.ErrFenced or ErrStandby.
 func (l *Ledger) Do(ctx context.Context, account AccountID, cmd Command) (Result, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -276,8 +286,8 @@ func (l *Ledger) enqueue(r *request) error {
 	if l.closed {
 		return ErrClosed
 	}
-	if err := l.stopped.Load(); err != nil {
-		return *err
+	if err := l.Serving(); err != nil {
+		return err
 	}
 	select {
 	case l.queue <- r:

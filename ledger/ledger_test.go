@@ -25,8 +25,9 @@ func TestMain(m *testing.M) {
 }
 
 // TestRace: many at once can spend what is there, and not a centavo more.
-func TestRace(t *testing.T) {
-	l, s := newLedger(t)
+func TestRace(t *testing.T) { onEachEngine(t, race) }
+
+func race(t *testing.T, l *ledger.Ledger, s store.Store) {
 	credit(t, l, 1, start, 10*1400+1399)
 	var paid, refused atomic.Int32
 	var group sync.WaitGroup

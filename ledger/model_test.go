@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"flag"
 	"fmt"
 	"slices"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"cotejo/civil"
 	"cotejo/ledger"
 	"cotejo/store"
+	"cotejo/store/storetest"
 )
 
 // book is the plain model of one account.
@@ -181,17 +183,17 @@ func (b *book) charge(now time.Time, r ledger.Record, price int64) (out ledger.C
 
 // machine runs the ledger and the model side by side.
 type machine struct {
-	fs    vfs.FS
-	store store.Store
-	l     *ledger.Ledger
-	now   time.Time
-	books map[ledger.AccountID]*book
-	ids   map[string]bool
-	days  map[string]uint32 // last day by prefix
+	engine func() (store.Store, error)
+	store  store.Store
+	l      *ledger.Ledger
+	now    time.Time
+	books  map[ledger.AccountID]*book
+	ids    map[string]bool
+	days   map[string]uint32 // last day by prefix
 }
 
 func (m *machine) open(t *rapid.T) {
-	s, err := store.OpenPebble("datos", store.PebbleOptions{FS: m.fs})
+	s, err := m.engine()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -563,8 +565,31 @@ func (m *machine) checkView(t *rapid.T, a ledger.AccountID, b *book) {
 }
 
 func TestAgainstModel(t *testing.T) {
+	t.Run("pebble", func(t *testing.T) {
+		againstModel(t, func() func() (store.Store, error) {
+			fs := vfs.NewMem()
+			return func() (store.Store, error) { return store.OpenPebble("datos", store.PebbleOptions{FS: fs}) }
+		})
+	})
+	t.Run("postgres", func(t *testing.T) {
+		storetest.PostgresURL(t) // or skip
+		usual := flag.Lookup("rapid.checks").Value.String()
+		if err := flag.Set("rapid.checks", "8"); err != nil {
+			t.Fatal(err)
+		}
+		defer flag.Set("rapid.checks", usual)
+		againstModel(t, func() func() (store.Store, error) {
+			url := storetest.PostgresURL(t)
+			return func() (store.Store, error) { return store.OpenPostgres(ctx, url, store.PostgresOptions{}) }
+		})
+	})
+}
+
+// againstModel runs random commands on stores that engine gives: for each run a new
+// one, which it opens as often as it is asked to.
+func againstModel(t *testing.T, engine func() func() (store.Store, error)) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := &machine{fs: vfs.NewMem(), now: start, books: map[ledger.AccountID]*book{}, ids: map[string]bool{}, days: map[string]uint32{}}
+		m := &machine{engine: engine(), now: start, books: map[ledger.AccountID]*book{}, ids: map[string]bool{}, days: map[string]uint32{}}
 		m.open(t)
 		defer m.close(t)
 		t.Repeat(rapid.StateMachineActions(m))

@@ -31,8 +31,9 @@ func chargeOnce(t testing.TB, l *ledger.Ledger, account ledger.AccountID, org le
 
 // TestOnceRace: however many repeat a request at once, one is charged and all
 // learn which.
-func TestOnceRace(t *testing.T) {
-	l, s := newLedger(t)
+func TestOnceRace(t *testing.T) { onEachEngine(t, onceRace) }
+
+func onceRace(t *testing.T, l *ledger.Ledger, s store.Store) {
 	credit(t, l, 1, start, 100_000)
 	var group sync.WaitGroup
 	var charged atomic.Int32
@@ -64,8 +65,9 @@ func TestOnceRace(t *testing.T) {
 
 // TestOnceRaceForMoney: each of 64 different requests is sent twice, and there is
 // money for ten: ten are charged, once each.
-func TestOnceRaceForMoney(t *testing.T) {
-	l, s := newLedger(t)
+func TestOnceRaceForMoney(t *testing.T) { onEachEngine(t, onceRaceForMoney) }
+
+func onceRaceForMoney(t *testing.T, l *ledger.Ledger, s store.Store) {
 	credit(t, l, 1, start, 10*1400+1399)
 	var group sync.WaitGroup
 	var paid, refused, repeated atomic.Int32

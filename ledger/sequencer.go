@@ -38,8 +38,10 @@ type sequencer struct {
 	tx      Tx // reused by every command
 
 	batch []*request
-	last  int    // length of the batch before
-	coded []byte // room for extending a chain
+	last  int           // length of the batch before
+	coded []byte        // room for extending a chain
+	sent  []store.Batch // the last commit: its groups and sequence numbers
+	ended bool          // Close came while the store was away
 }
 
 type ownedGroup struct {
@@ -51,13 +53,20 @@ type ownedGroup struct {
 
 func (s *sequencer) run() {
 	defer close(s.l.done)
-	s.pending.init()
-	for first := range s.l.queue {
-		s.batch = append(s.batch[:0], first)
-		s.fill()
-		s.apply()
-		s.last = len(s.batch)
-		clear(s.batch)
+	for !s.ended {
+		select {
+		case first, ok := <-s.l.queue:
+			if !ok {
+				return
+			}
+			s.batch = append(s.batch[:0], first)
+			s.fill()
+			s.apply()
+			s.last = len(s.batch)
+			clear(s.batch)
+		case t := <-s.l.turns:
+			t.done <- s.turned(t.lead)
+		}
 	}
 }
 
@@ -90,34 +99,68 @@ func (s *sequencer) fill() {
 // the batch did, so refusals wait for the write too.
 func (s *sequencer) apply() {
 	for rest := s.batch; len(rest) > 0; {
-		if err := s.l.stopped.Load(); err != nil {
-			answer(rest, *err)
+		if err := s.l.Serving(); err != nil {
+			answer(rest, err)
 			return
 		}
-		n := 0
-		for n < len(rest) && s.pending.bytes < batchBytes {
-			r := rest[n]
-			n++
-			if r.err = r.ctx.Err(); r.err != nil {
-				continue
-			}
-			s.tx.enter(s, r.account)
-			r.result, r.err = r.cmd.Apply(&s.tx)
-			if r.err != nil {
-				r.result = nil
-				s.pending.rollback()
-				refusedTotal.Inc()
-			}
-			s.tx.leave()
-		}
+		n, away := s.work(rest)
+		wrote := len(s.pending.entries) > 0
 		err := s.commit(n)
-		if err != nil {
-			err = s.stop(err)
+		if err == nil && !wrote {
+			// What was only read is true if nobody can have written since.
+			err = s.l.Serving()
 		}
-		s.pending.reset()
-		answer(rest[:n], err)
+		switch {
+		case err == nil:
+			s.pending.reset()
+			answer(rest[:n], nil)
+			if away != nil {
+				answer(rest[n:], away)
+				s.recover(nil, away)
+				return
+			}
+		case errors.Is(err, store.ErrUnknown):
+			answer(rest[n:], fmt.Errorf("%w: %w", store.ErrUnavailable, errNotRun))
+			s.recover(rest[:n], err)
+			return
+		case errors.Is(err, store.ErrUnavailable):
+			s.pending.reset()
+			answer(rest, err)
+			s.recover(nil, err)
+			return
+		default:
+			if wrote {
+				err = s.stop(err)
+			}
+			s.pending.reset()
+			answer(rest[:n], err)
+		}
 		rest = rest[n:]
 	}
+}
+
+// work runs commands until the batch is full, and says how many. away is set when
+// the store did not answer a command: those behind it are not run.
+func (s *sequencer) work(rest []*request) (n int, away error) {
+	for n < len(rest) && s.pending.bytes < batchBytes {
+		r := rest[n]
+		n++
+		if r.err = r.ctx.Err(); r.err != nil {
+			continue
+		}
+		s.tx.enter(s, r.account)
+		r.result, r.err = r.cmd.Apply(&s.tx)
+		if r.err != nil {
+			r.result = nil
+			s.pending.rollback()
+			refusedTotal.Inc()
+		}
+		s.tx.leave()
+		if errors.Is(r.err, store.ErrUnavailable) {
+			return n, r.err
+		}
+	}
+	return n, nil
 }
 
 // answer tells the callers; an error replaces what their commands said.
@@ -161,12 +204,10 @@ func (s *sequencer) commit(commands int) error {
 	}
 	began := time.Now()
 	err := s.l.store.Commit(batches...)
+	s.sent = s.sent[:0]
 	for _, b := range batches {
 		group := &s.groups[b.Group]
-		if err == nil {
-			group.seq = b.Seq
-			group.chain.committed()
-		}
+		s.sent = append(s.sent, store.Batch{Group: b.Group, Seq: b.Seq})
 		clear(b.Puts)
 		clear(b.Deletes)
 		group.write.Puts, group.write.Deletes = b.Puts[:0], b.Deletes[:0]
@@ -175,26 +216,36 @@ func (s *sequencer) commit(commands int) error {
 		return err
 	}
 	commitSeconds.UpdateDuration(began)
-	commitsTotal.Inc()
 	batchSize.Update(float64(commands))
-	s.l.anchor.advance(s.groups[:], batches)
+	s.committed()
+	return nil
+}
+
+// committed takes what was sent last, which is durable, into memory.
+func (s *sequencer) committed() {
+	commitsTotal.Inc()
+	for _, b := range s.sent {
+		group := &s.groups[b.Group]
+		group.seq = b.Seq
+		group.chain.committed()
+	}
+	s.l.anchor.advance(s.groups[:], s.sent)
 	s.l.balances.committed(s.pending.entries)
 	for i := range s.pending.entries {
 		s.hot.committed(&s.pending.entries[i])
 		s.unused.committed(&s.pending.entries[i])
 	}
-	return nil
 }
 
-// stop ends the life of this ledger after a failed write. A fenced write is
-// known to have left nothing; after any other the outcome is unknown.
+// stop applies nothing more after a failed write. A fenced one is known to have left
+// nothing, and the ledger may lead again; after any other the outcome is unknown and
+// this ledger has ended.
 func (s *sequencer) stop(err error) error {
 	if !errors.Is(err, store.ErrFenced) {
 		s.l.fatal(err)
 		err = fmt.Errorf("%w: %w", ErrFailed, err)
 	}
-	s.hot, s.unused = hotValues{}, unusedIDs{}
-	s.l.stopped.Store(&err)
+	s.rest(err)
 	return err
 }
 
