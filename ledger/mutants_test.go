@@ -3,6 +3,7 @@
 package ledger_test
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -197,4 +198,24 @@ func (l lazyAnchor) Create(name string, c vfs.DiskWriteCategory) (vfs.File, erro
 		f = idleFile{f}
 	}
 	return f, err
+}
+
+// TestMutantBlindRetry: who takes a lost answer for a refusal charges twice.
+func TestMutantBlindRetry(t *testing.T) {
+	got, fault := cutConnections(t, 100, func(s store.Store) store.Store { return blind{s} })
+	if !strings.Contains(fault, " double") || strings.Contains(fault, " 0 double") {
+		t.Errorf("%d cuts and nobody noticed: %q", got.cuts, fault)
+	}
+	t.Logf("found after %d cuts: %s", got.cuts, fault)
+}
+
+// blind says of a lost answer that nothing was written.
+type blind struct{ store.Store }
+
+func (b blind) Commit(batches ...store.Batch) error {
+	err := b.Store.Commit(batches...)
+	if errors.Is(err, store.ErrUnknown) {
+		err = store.ErrUnavailable
+	}
+	return err
 }

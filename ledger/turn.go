@@ -120,10 +120,28 @@ func (l *Ledger) acquire() (o owned, err error) {
 	}
 	for g := range o.heads {
 		if o.heads[g], err = headOf(l.readers[g], store.Group(g), seqs[g]); err != nil {
-			return o, err
+			return o, l.fencedOr(err, store.Group(g), seqs[g])
 		}
 	}
 	return o, nil
+}
+
+// fencedOr tells a chain that another process, which has the store by now, went on
+// with from one that is broken.
+func (l *Ledger) fencedOr(broken error, g store.Group, seq uint64) error {
+	if !errors.Is(broken, ErrIntegrity) {
+		return broken
+	}
+	err := withView(l.store, g, func(v store.View) error {
+		if v.Seq() != seq {
+			return fmt.Errorf("%w: grupo %d", store.ErrFenced, g)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return broken
 }
 
 // own makes the groups the sequencer's.

@@ -65,3 +65,27 @@ func run(t testing.TB, base, sql string) {
 		}
 	}
 }
+
+// HostOf is where the server of a URL listens.
+func HostOf(t testing.TB, address string) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		t.Skip("COTEJO_POSTGRES names no host and port, which a proxy needs")
+	}
+	if u.Port() == "" {
+		return u.Host + ":5432"
+	}
+	return u.Host
+}
+
+// Through is a URL whose connections go to another address.
+func Through(t testing.TB, address, host string) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal("COTEJO_POSTGRES is no URL")
+	}
+	u.Host = host
+	return u.String()
+}
