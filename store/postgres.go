@@ -177,8 +177,13 @@ func (p *Postgres) call(pool *pgxpool.Pool, fn func(context.Context, *pgconn.PgC
 	if err != nil {
 		return err
 	}
-	defer conn.Release()
-	return fn(ctx, conn.Conn().PgConn())
+	err = fn(ctx, conn.Conn().PgConn())
+	cut := conn.Conn().IsClosed()
+	conn.Release()
+	if cut { // whatever cut it has cut the others too: none of them is worth a try
+		pool.Reset()
+	}
+	return err
 }
 
 // connection waits for a connection for as long as it may take to make one.

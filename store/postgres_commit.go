@@ -71,7 +71,7 @@ func (p *Postgres) Acquire(group Group) (epoch, seq uint64, err error) {
 	if p.o.ReadOnly {
 		return 0, 0, ErrReadOnly
 	}
-	instance, term := p.lease.mine()
+	instance, term := p.lease.needed()
 	err = p.call(p.write, func(ctx context.Context, conn *pgconn.PgConn) error {
 		got, err := row(conn.ExecPrepared(ctx, stmtAcquire,
 			[][]byte{int2(uint8(group)), []byte(instance), int8b(term)}, binaryFormat, binaryFormat))

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -37,11 +38,23 @@ type lease struct {
 	until    time.Time
 }
 
-// mine names the lease that Acquire asks for; term 0: none.
+// mine names the lease that was held last; term 0: none ever.
 func (l *lease) mine() (instance string, term uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.instance, l.term
+}
+
+// noTerm is the term of no lease.
+const noTerm = math.MaxInt64
+
+// needed names the lease that Acquire asks for; term 0: it needs none.
+func (l *lease) needed() (instance string, term uint64) {
+	instance, term = l.mine()
+	if instance != "" && term == 0 {
+		term = noTerm
+	}
+	return instance, term
 }
 
 func (l *lease) set(instance string, term uint64, until time.Time) {

@@ -60,14 +60,16 @@ func (p *Postgres) prepareSchema(ctx context.Context, config *pgxpool.Config) (e
 	}
 	id := make([]byte, 16)
 	rand.Read(id) // never fails (Go 1.24)
+	// Held until the connection closes. Not in the transaction: that would go on with
+	// what it knew of the tables before it waited.
+	if _, err := conn.Exec(ctx, "select pg_advisory_lock($1)", int64(schemaLock)); err != nil {
+		return unavailable(err)
+	}
 	tx, err := conn.Begin(ctx)
 	if err != nil {
 		return unavailable(err)
 	}
 	defer tx.Rollback(ctx)
-	if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock($1)", int64(schemaLock)); err != nil {
-		return unavailable(err)
-	}
 	if found, err = p.readMeta(ctx, tx); err != nil || found {
 		return err
 	}
