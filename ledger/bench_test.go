@@ -10,21 +10,27 @@ import (
 
 	"cotejo/ledger"
 	"cotejo/store"
+	"cotejo/store/storetest"
 )
 
 // BenchmarkCharge measures durable charges on a real disk: 64 clients that each
 // wait for their answer before the next, as requests do.
 func BenchmarkCharge(b *testing.B) {
 	for _, wallets := range []int{1, 100} {
-		b.Run(fmt.Sprintf("wallets=%d", wallets), func(b *testing.B) { benchmarkCharge(b, wallets) })
+		b.Run(fmt.Sprintf("engine=pebble/wallets=%d", wallets), func(b *testing.B) {
+			s, err := store.OpenPebble(b.TempDir(), store.PebbleOptions{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			benchmarkCharge(b, s, wallets)
+		})
+		b.Run(fmt.Sprintf("engine=postgres/wallets=%d", wallets), func(b *testing.B) {
+			benchmarkCharge(b, openPostgres(b, storetest.PostgresURL(b), store.PostgresOptions{}), wallets)
+		})
 	}
 }
 
-func benchmarkCharge(b *testing.B, wallets int) {
-	s, err := store.OpenPebble(b.TempDir(), store.PebbleOptions{})
-	if err != nil {
-		b.Fatal(err)
-	}
+func benchmarkCharge(b *testing.B, s store.Store, wallets int) {
 	defer s.Close()
 	l, err := ledger.Open(s, ledger.Options{})
 	if err != nil {

@@ -31,8 +31,6 @@ const (
 	doubtCheck    = 20 * time.Millisecond
 )
 
-var errNotRun = errors.New("la operación no se ejecutó")
-
 // attempt is one try to take the store.
 type attempt struct {
 	owned
@@ -40,15 +38,21 @@ type attempt struct {
 	err   error
 }
 
-// recover waits until the store answers again and takes it. doubt are the commands
-// of the write whose outcome is unknown, if any; what is pending is theirs. Whoever
-// comes meanwhile is refused at once. It returns when the outcome is known, when
-// another process has the store, or when the ledger closes.
-func (s *sequencer) recover(doubt []*request, cause error) {
+// errAway refuses whoever comes while the store is away.
+var errAway = fmt.Errorf("%w: la operación no se ejecutó", store.ErrUnavailable)
+
+// away refuses whoever comes from now on; recover ends that.
+func (s *sequencer) away(cause error) {
 	awayTotal.Inc()
 	slog.Warn("ledger: la base de datos no contesta; se reintenta y mientras tanto no se atienden las cuentas", "error", cause.Error())
-	refusal := fmt.Errorf("%w: %w", store.ErrUnavailable, errNotRun)
-	s.l.stopped.Store(&refusal)
+	s.l.stopped.Store(&errAway)
+}
+
+// recover waits until the store answers again and takes it. doubt are the commands
+// of the write whose outcome is unknown, if any; what is pending is theirs. It
+// returns when the outcome is known, when another process has the store, or when the
+// ledger closes.
+func (s *sequencer) recover(doubt []*request) {
 	began := time.Now()
 	inDoubt := len(doubt) > 0
 	doubt = s.notRun(doubt)
@@ -78,10 +82,10 @@ func (s *sequencer) recover(doubt []*request, cause error) {
 				leave(ErrClosed)
 				return
 			}
-			answer([]*request{r}, refusal)
+			answer([]*request{r}, errAway)
 		case t := <-s.l.turns:
 			if t.lead { // that is what is going on
-				t.done <- refusal
+				t.done <- errAway
 				continue
 			}
 			leave(ErrStandby)
@@ -145,7 +149,7 @@ func (s *sequencer) resolve(doubt []*request, inDoubt bool, a *attempt) {
 		answer(doubt, nil)
 	case inDoubt:
 		doubtfulNot.Inc()
-		answer(doubt, fmt.Errorf("%w: %w", store.ErrUnavailable, errNotRun))
+		answer(doubt, errAway)
 	}
 	s.pending.reset()
 	for g := range s.groups {

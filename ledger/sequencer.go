@@ -111,22 +111,26 @@ func (s *sequencer) apply() {
 			err = s.l.Serving()
 		}
 		switch {
-		case err == nil:
+		case err == nil && away == nil:
 			s.pending.reset()
 			answer(rest[:n], nil)
-			if away != nil {
-				answer(rest[n:], away)
-				s.recover(nil, away)
-				return
-			}
-		case errors.Is(err, store.ErrUnknown):
-			answer(rest[n:], fmt.Errorf("%w: %w", store.ErrUnavailable, errNotRun))
-			s.recover(rest[:n], err)
+		case err == nil:
+			s.away(away)
+			s.pending.reset()
+			answer(rest[:n], nil)
+			answer(rest[n:], errAway)
+			s.recover(nil)
 			return
 		case errors.Is(err, store.ErrUnavailable):
+			s.away(err)
 			s.pending.reset()
-			answer(rest, err)
-			s.recover(nil, err)
+			answer(rest, errAway)
+			s.recover(nil)
+			return
+		case errors.Is(err, store.ErrUnknown):
+			s.away(err)
+			answer(rest[n:], errAway)
+			s.recover(rest[:n])
 			return
 		default:
 			if wrote {

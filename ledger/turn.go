@@ -53,8 +53,8 @@ func (l *Ledger) Serving() error {
 // standBy is what Open does of a store that another process may own: it looks at it
 // and takes nothing.
 func (l *Ledger) standBy() error {
-	err := error(ErrStandby)
-	l.stopped.Store(&err)
+	why := error(ErrStandby)
+	l.stopped.Store(&why)
 	key, err := readIDKey(l.Read(Global))
 	if err == nil {
 		err = l.perm.use(key)
