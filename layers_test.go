@@ -34,8 +34,8 @@ accounts obligations monitoring funding constancias
 legal catalog
 ledger snapshots
 index cep cfdi
-fuzzy checks payroll reconcile tlog store canon safexml delta sandbox machine
-civil
+fuzzy checks payroll reconcile tlog store canon delta sandbox machine
+civil safexml
 `
 
 const (
