@@ -7,8 +7,7 @@ import (
 )
 
 // Guatemala: the NIT, and the relation between the parts of the authorisation
-// of an electronic tax document (FEL). The rest of a DTE is XML and is read by
-// whoever reads XML.
+// of an electronic tax document (FEL). The document itself is read in fel.go.
 
 // NIT is a validated Guatemalan tax id, without hyphens or zeros at the left. The
 // zero NIT is no NIT.

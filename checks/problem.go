@@ -42,6 +42,12 @@ const (
 	FaultRepeat = "caracteres_repetidos" // a filler, such as a number of zeros alone
 	FaultSerie  = "serie"                // Serie does not follow from the UUID
 	FaultNumero = "numero"               // Numero does not follow from the UUID
+
+	FaultStructure     = "estructura"   // a FEL document lacks or repeats something
+	FaultDate          = "fecha"        // a day or an hour that does not exist
+	FaultIssuer        = "nit_emisor"   // the NIT of the issuer of a FEL document is none
+	FaultReceiver      = "nit_receptor" // the id of its receiver is none
+	FaultAuthorization = "autorizacion" // its authorization is no UUID with Serie and Numero
 )
 
 // Comparison sets what an identifier carries beside what its algorithm gives.

@@ -11,6 +11,7 @@
 // CheckDigit what was found and expected. An identifier without the method
 // Fault has no rule left to break. A text that is in normal form already costs
 // no allocation and keeps its bytes. Inputs of any length are bounded first.
+// FEL alone is no identifier but a document of many facts, read from its XML.
 //
 // Start reading at ReadRFC.
 package checks
