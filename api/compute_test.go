@@ -1,7 +1,10 @@
 package api
 
 import (
+	"bytes"
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
@@ -59,8 +62,14 @@ func TestComputedIsPaid(t *testing.T) {
 	list := f.movements("live")
 	m := list[len(list)-1]
 	if len(list) != movements+1 || m.Kind != ledger.KindUse || m.Centavos != -50 || m.Service != "NOMINA" || m.Basis != "tabla 2026" ||
-		m.Input == [32]byte{} || m.Record != (ledger.VerificationID{}) {
+		m.Record != (ledger.VerificationID{}) {
 		t.Errorf("movement %+v", m)
+	}
+	// What was asked is kept as its mark under the installation's key.
+	mark := hmac.New(sha256.New, f.pipeline.InputKey)
+	mark.Write([]byte("\x08calcular\x03GET\x00"))
+	if got := m.Input[:]; !bytes.Equal(got, mark.Sum(nil)) {
+		t.Errorf("input %x", got)
 	}
 	for _, key := range []string{"live", "poor"} {
 		if r, err := f.do(computing("NOMINA", false, &n), key); err != nil || r.Charged {

@@ -78,14 +78,16 @@ func newFixture(t testing.TB) *fixture {
 	pebble := must(store.OpenPebble("cuentas", store.PebbleOptions{FS: f.disk}))
 	f.store = &heldStore{Store: pebble}
 	random := rand.NewChaCha8([32]byte{1}) // ids and keys are the same in every run
+	pepper := bytes.Repeat([]byte{7}, 32)
 	book := must(ledger.Open(f.store, ledger.Options{Random: random}))
-	f.accounts = accounts.New(book, bytes.Repeat([]byte{7}, 32), random, f.clock)
+	f.accounts = accounts.New(book, pepper, random, f.clock)
 	f.organization("live", accounts.Live, 100_00)
 	f.organization("poor", accounts.Live, 0)
 	f.organization("other", accounts.Live, 100_00)
 	f.organization("test", accounts.Test, 0)
 
-	f.pipeline = &operation.Pipeline{Live: f.live, Sandbox: testLive, Ledger: book, Accounts: f.accounts, Now: f.clock, Full: f.full.Load}
+	f.pipeline = &operation.Pipeline{Live: f.live, Sandbox: testLive, Ledger: book, Accounts: f.accounts, Now: f.clock, Full: f.full.Load,
+		InputKey: operation.InputKey(pepper)}
 	f.table = must(operation.NewTable(company.Operations(), fiscal.Operations(), identifiers.Operations(), catalogs.Operations(catalog.Embedded()), platform.Operations(platform.Config{
 		Catalogue: f.sources, Live: f.live, Pipeline: f.pipeline, Now: f.clock, Jobs: f.jobStates,
 	})))

@@ -29,7 +29,7 @@ type Movement struct {
 	Org      OrgID   // who asked; 0 for an expiry
 	Service  string  // of a charge, a use, and of individual uses
 	Record   VerificationID
-	Input    [sha256.Size]byte // of a use: hash of what was asked
+	Input    [sha256.Size]byte // of a use: keyed hash of what was asked, or zero
 	Basis    string            // of a use: the tables that the answer rests on
 	Unit     int64             // of a credit of uses: centavos that each cost
 	Reason   string            // of a credit

@@ -125,8 +125,8 @@ func TestUnknownOutcomeIsResolved(t *testing.T) {
 		if err != nil || got.Balance != want-10 {
 			t.Errorf("the next one: %+v, %v; want a balance of %d", got, err, want-10)
 		}
-		if balance, ok := l.Funded(1, start, 1); !ok || balance != want-10 {
-			t.Errorf("Funded = %d, %v; want %d", balance, ok, want-10)
+		if funds, ok, err := l.Funded(1, start, "COMPANY", 1); err != nil || !ok || funds.Balance != want-10 {
+			t.Errorf("Funded = %+v, %v, %v; want %d", funds, ok, err, want-10)
 		}
 		check(t, r)
 	}

@@ -22,7 +22,7 @@ type Use struct {
 	Org     OrgID
 	Service string
 	Price   int64             // centavos of package money, VAT included
-	Input   [sha256.Size]byte // hash of what was asked
+	Input   [sha256.Size]byte // keyed hash of what was asked; zero keeps nothing of it
 	Basis   string            // tables and their versions; may be empty
 	// Once, if set, makes the use safe to repeat; Answer is kept for that, unless
 	// nothing paid.

@@ -2,7 +2,9 @@ package operation
 
 import (
 	"context"
+	"crypto/hmac"
 	"crypto/sha256"
+	"errors"
 	"time"
 
 	"cotejo/accounts"
@@ -130,7 +132,9 @@ func (p *Pipeline) use(ctx context.Context, r *Request, now time.Time, computed 
 	}
 	use := ledger.Use{Now: now, Org: who.Org, Service: op.Service, Price: op.price.Package, Basis: computed.Basis}
 	if !op.confidential() {
-		use.Input = sha256.Sum256(appendContent(nil, r))
+		if use.Input, err = p.inputMark(r); err != nil {
+			return nil, err
+		}
 	}
 	if once != nil {
 		use.Once, use.Answer = once, body
@@ -146,6 +150,27 @@ func (p *Pipeline) use(ctx context.Context, r *Request, now time.Time, computed 
 	}
 	resp.charged(op.Service, &used.Charged)
 	return body, nil
+}
+
+// InputKey makes the key of Pipeline.InputKey from the secret of the API keys.
+// Neither it nor what it marks tells anything of that secret.
+func InputKey(secret []byte) []byte {
+	h := hmac.New(sha256.New, secret)
+	h.Write([]byte("cotejo: clave de las entradas de los movimientos, 1"))
+	return h.Sum(nil)
+}
+
+// inputMark stands for a request in its movement: HMAC-SHA256 over what makes it
+// the same request (docs/data-formats.md). A hash without key would tell the
+// input to whoever tries all RFCs or CURPs.
+func (p *Pipeline) inputMark(r *Request) (mark [sha256.Size]byte, err error) {
+	if len(p.InputKey) == 0 {
+		return mark, errors.New("operation: a pipeline without InputKey keeps nothing of an input")
+	}
+	h := hmac.New(sha256.New, p.InputKey)
+	h.Write(appendContent(nil, r))
+	h.Sum(mark[:0])
+	return mark, nil
 }
 
 // replayed answers what was answered before: nothing is charged.

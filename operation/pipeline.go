@@ -26,6 +26,9 @@ type Pipeline struct {
 	Ledger   *ledger.Ledger
 	Accounts *accounts.Service
 	Now      func() time.Time
+	// InputKey keys what a movement says of its input (see InputKey). Without it no
+	// computed answer can be charged.
+	InputKey []byte
 	// Full reports that the disk has no room for one more record; nil means that
 	// it always has.
 	Full func() bool

@@ -18,6 +18,7 @@ import (
 	"cotejo/ingest"
 	"cotejo/jobs"
 	"cotejo/ledger"
+	"cotejo/operation"
 	"cotejo/sandbox"
 	"cotejo/snapshots"
 	"cotejo/store"
@@ -32,8 +33,9 @@ type node struct {
 	accounts *accounts.Service
 	jobs     *jobs.Scheduler
 	opened   time.Time
-	// backupKey signs the manifests of backups.
-	backupKey []byte
+	// backupKey signs the manifests of backups, inputKey marks the inputs of
+	// movements.
+	backupKey, inputKey []byte
 }
 
 // openNode opens the account data. store.ErrInUse when another process owns it.
@@ -72,7 +74,7 @@ func openNode(ctx context.Context, config configuration, create access) (_ *node
 	if err != nil {
 		return nil, err
 	}
-	n.backupKey = backup.Key(pepper)
+	n.backupKey, n.inputKey = backup.Key(pepper), operation.InputKey(pepper)
 	n.accounts = accounts.New(n.ledger, pepper, nil, now)
 	if err := n.accounts.CheckPepper(ctx); err != nil {
 		return nil, err

@@ -91,7 +91,7 @@ func startService(ctx context.Context, n *node, log *slog.Logger, access io.Writ
 	}
 	pipeline := &operation.Pipeline{
 		Live: s.live, Sandbox: s.sandboxLive, Ledger: n.ledger, Accounts: n.accounts, Now: now,
-		Full: s.disk.Full,
+		Full: s.disk.Full, InputKey: n.inputKey,
 	}
 	about := platform.Config{
 		Catalogue: n.sources, Live: s.live, Pipeline: pipeline, Now: now, Jobs: n.jobStates,

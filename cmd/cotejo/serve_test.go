@@ -178,6 +178,9 @@ func TestServedFromEmptyToVerified(t *testing.T) {
 		t.Fatalf("guardado difiere:\n%v\n%v", again, body)
 	}
 	s.mustGet(t, 404, "/v1/verificaciones/"+id, test)
+	if _, header := s.mustGet(t, 200, "/v1/catalogo/banco/002", live); header.Get("X-Costo") != "0.05" || header.Get("X-Saldo") != "17.95" {
+		t.Fatalf("consulta sin registro = %v", header)
+	}
 	if body, header := s.mustGet(t, 200, "/v1/empresa/PRE010101AA1", test); at(body, "sandbox") != true || header.Get("X-Costo") != "" {
 		t.Fatalf("prueba = %v", body)
 	}
