@@ -308,8 +308,8 @@ func TestTurns(t *testing.T) {
 			}
 			given[rec.ID] = true
 		}
-		if have, ok := l.Funded(1, start, balance); !ok || have != balance {
-			t.Errorf("round %d: Funded = %d, %v; want %d", round, have, ok, balance)
+		if funds, ok, err := l.Funded(1, start, "COMPANY", balance); err != nil || !ok || funds.Balance != balance {
+			t.Errorf("round %d: Funded = %+v, %v, %v; want %d", round, funds, ok, err, balance)
 		}
 		if err := other.Serving(); !errors.Is(err, ledger.ErrStandby) {
 			t.Errorf("round %d: the other serves: %v", round, err)

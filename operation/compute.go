@@ -57,7 +57,7 @@ func (p *Pipeline) compute(ctx context.Context, r *Request, in Input, now time.T
 	}
 	var once *ledger.Once
 	// What costs nothing is computed again: it gives the same answer.
-	if len(r.IdempotencyKeys) > 0 && who.Mode == accounts.Live && !op.confidential() {
+	if len(r.IdempotencyKeys) > 0 && who.Mode == accounts.Live && op.repeats() {
 		o, _ := onceOf(r, nil)
 		k := repeatable{who.Account, who.Org, false, o.Key}
 		if err := p.running.begin(k, o.Content); err != nil {

@@ -24,12 +24,32 @@ const replayedHeader = "Idempotent-Replayed"
 // keyForm is the form of a key.
 const keyForm = "^[!-~]{1,255}$"
 
+// repeats reports whether the header makes the operation safe to repeat: without
+// a price there is nothing to pay twice, and what may not be kept cannot be
+// recognized.
+func (op *Operation) repeats() bool { return op.priced() && !op.confidential() }
+
+// repetition says, in Spanish, what repeating a request for the operation does.
+func (op *Operation) repetition() string {
+	const again = "Idempotency-Key: la misma petición con la misma llave recibe durante 7 días la misma respuesta, byte por byte, sin otro cobro"
+	switch {
+	case !op.repeats():
+		return "Idempotency-Key no tiene efecto: de lo enviado no se guarda nada con que reconocer la repetición, y cada respuesta se cobra como la primera."
+	case op.Ask != nil:
+		return again + ", también con una llave de prueba."
+	case op.included():
+		return again + ", si la primera se cobró; la que no costó (con saldo de paquete, o con una llave de prueba) se vuelve a calcular."
+	}
+	return again + ", si la primera se cobró; la que no costó se vuelve a calcular."
+}
+
 // keyParameter describes the header in the OpenAPI document.
 func keyParameter() object {
 	return object{
 		{"name", keyHeader}, {"in", "header"},
 		{"description", "Hace que repetir la petición sea seguro; un UUID nuevo por petición. La misma petición con la misma llave, de la misma organización " +
-			"y modo, recibe durante 7 días la misma respuesta sin otro cobro (Idempotent-Replayed: true), también con otro saldo o con fuentes más nuevas. " +
+			"y modo, recibe durante 7 días la respuesta que se guardó, sin otro cobro (Idempotent-Replayed: true), también con otro saldo o con fuentes más nuevas. " +
+			"Qué respuestas se guardan lo dice cada operación. " +
 			"Con otra ruta, parámetros o cuerpo: 422 LLAVE_REUTILIZADA. Mientras la primera está en curso: 409 LLAVE_EN_CURSO. " +
 			"Un error no se guarda: la petición se puede repetir con la misma llave."},
 		{"schema", Form(keyForm, "")},

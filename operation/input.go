@@ -136,7 +136,7 @@ func (op *Operation) decode(r *Request) (Input, []string, error) {
 			in.values[i] = op.Params[i].Default
 		}
 	}
-	if op.priced() && len(r.IdempotencyKeys) > 0 && !in.simulated() {
+	if op.repeats() && len(r.IdempotencyKeys) > 0 && !in.simulated() {
 		if problem := checkKey(r.IdempotencyKeys); problem != nil {
 			items = append(items, *problem)
 		}

@@ -59,8 +59,10 @@ Que algo no aparezca en una lista no es una aprobación. Una fuente que no se pu
 Cada verificación se puede volver a calcular a partir de edicion_sha256, motor, la entrada y el día civil (Ciudad de México) de
 consultado; registro_sha256 es el hash de lo que ese cálculo da.
 
-Toda operación que se cobra se puede repetir sin riesgo: con el mismo encabezado Idempotency-Key y la misma petición, durante 7 días,
-se devuelve la misma respuesta, byte por byte, con Idempotent-Replayed: true y sin otro cobro. Con simular=1 no se ejecuta: se cotiza.
+Las operaciones que declaran el encabezado Idempotency-Key se pueden repetir sin riesgo de otro cobro: con la misma llave y la misma
+petición, durante 7 días, la respuesta que se guardó se devuelve byte por byte con Idempotent-Replayed: true. Cada operación que puede
+cobrarse dice al final de su descripción qué se guarda; las que no guardan nada de lo enviado no declaran el encabezado y lo ignoran.
+Con simular=1 no se ejecuta: se cotiza.
 
 Las consultas GET gratuitas admiten también HEAD; las que se cobran no (405), porque se pagaría por una respuesta que no se recibe.`
 
@@ -153,14 +155,14 @@ func plainStyle(n *yaml.Node) {
 func (op *Operation) describe() object {
 	o := object{
 		{"operationId", op.ID}, {"tags", []string{op.Tag}},
-		{"summary", op.Summary}, {"description", op.Description},
+		{"summary", op.Summary}, {"description", op.description()},
 		{"security", op.security()}, {"x-precio", op.priceObject()},
 	}
 	var params []any
 	for i := range op.Params {
 		params = append(params, op.Params[i].describe())
 	}
-	if op.priced() {
+	if op.repeats() {
 		params = append(params, object{{"$ref", "#/components/parameters/" + keyHeader}})
 	}
 	if params != nil {
@@ -180,6 +182,15 @@ func (op *Operation) describe() object {
 		}
 	}
 	return append(o, member{"responses", responses})
+}
+
+// description is Description and, of an operation that can cost something, what
+// repeating it does.
+func (op *Operation) description() string {
+	if !op.priced() {
+		return op.Description
+	}
+	return op.Description + "\n\n" + op.repetition()
 }
 
 func (op *Operation) requestContent() object {
@@ -243,7 +254,10 @@ func (op *Operation) okResponse() object {
 	}
 	headers := []string{"X-Request-Id", "X-Advertencias"}
 	if op.priced() {
-		headers = append(headers, "X-Costo", "X-Saldo", "X-Uso-Individual", replayedHeader)
+		headers = append(headers, "X-Costo", "X-Saldo", "X-Uso-Individual")
+	}
+	if op.repeats() {
+		headers = append(headers, replayedHeader)
 	}
 	return object{
 		{"description", op.Summary}, {"headers", headerRefs(headers...)},
@@ -270,7 +284,10 @@ func (op *Operation) Statuses() []int {
 		statuses = append(statuses, 401, 403)
 	}
 	if op.priced() {
-		statuses = append(statuses, 402, 409)
+		statuses = append(statuses, 402)
+	}
+	if op.repeats() {
+		statuses = append(statuses, 409)
 	}
 	for _, code := range op.Errors {
 		f, _ := failureByCode(code)

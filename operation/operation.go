@@ -63,8 +63,9 @@ type Operation struct {
 	Ask func(Input) (query.Question, error)
 	// Compute answers from the input alone, or from tables of this program, and
 	// leaves no record: a charged answer leaves a movement. It appends the members of
-	// the answer to dst, the first without a comma before it. It has simular and
-	// Idempotency-Key as Ask has. An *InvalidError refuses the input.
+	// the answer to dst, the first without a comma before it. It has simular as Ask
+	// has, and Idempotency-Key unless a part of its input is WriteOnly. An
+	// *InvalidError refuses the input.
 	Compute func(dst []byte, in Input) ([]byte, Computed, error)
 	// Read answers for free and leaves no record.
 	Read func(context.Context, Call) (Response, error)

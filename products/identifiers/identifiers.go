@@ -34,7 +34,7 @@ func Operations() []operation.Operation {
 			Summary: "Valida una CLABE y dice de qué banco y plaza es su clave",
 			Description: "Comprueba los 18 dígitos y el dígito verificador, y separa banco, plaza y cuenta. " +
 				"Que el banco o la plaza existan lo dice el catálogo, no el dígito. " +
-				"La CLABE no se guarda, ni siquiera como hash; por eso Idempotency-Key no tiene efecto aquí.",
+				"La CLABE no se guarda, ni siquiera como hash.",
 			Output: clabeAnswer(),
 			Examples: []operation.Example{
 				example("clabe_valida", "CLABE bien formada", "/v1/utilidades/clabe/002010077777777771"),
@@ -92,8 +92,8 @@ func Operations() []operation.Operation {
 			ID: "validarTarjeta", Method: "POST", Path: "/v1/utilidades/tarjeta",
 			Summary: "Valida un número de tarjeta y dice su marca",
 			Description: "Comprueba el algoritmo de Luhn y que la longitud sea de la marca. " +
-				"El número completo no se guarda, no se devuelve y no se escribe en ninguna bitácora, ni siquiera como hash; " +
-				"por eso Idempotency-Key no tiene efecto aquí. No consulta al emisor.",
+				"El número completo no se guarda, no se devuelve y no se escribe en ninguna bitácora, ni siquiera como hash. " +
+				"No consulta al emisor.",
 			Output: cardAnswer(),
 			Body: &operation.Body{MaxBytes: maxCardBody, Schema: operation.Members(operation.F(pan, &jsonschema.Schema{
 				Type: "string", WriteOnly: true, Description: "Número de 12 a 19 dígitos, como texto. Se aceptan espacios y guiones.",
