@@ -173,7 +173,7 @@ func canonical(name string) string {
 // table assembles every operation, for tests that ask nothing.
 func table(t *testing.T) operation.Table {
 	t.Helper()
-	table, err := operation.NewTable(company.Operations(), fiscal.Operations(), identifiers.Operations(), catalogs.Operations(catalog.Embedded()), platform.Operations(platform.Config{}))
+	table, err := operation.NewTable(company.Operations(), fiscal.Operations(), identifiers.Operations(catalog.Embedded), catalogs.Operations(catalog.Embedded()), platform.Operations(platform.Config{}))
 	if err != nil {
 		t.Fatal(err)
 	}

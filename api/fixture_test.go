@@ -88,7 +88,7 @@ func newFixture(t testing.TB) *fixture {
 
 	f.pipeline = &operation.Pipeline{Live: f.live, Sandbox: testLive, Ledger: book, Accounts: f.accounts, Now: f.clock, Full: f.full.Load,
 		InputKey: operation.InputKey(pepper)}
-	f.table = must(operation.NewTable(company.Operations(), fiscal.Operations(), identifiers.Operations(), catalogs.Operations(catalog.Embedded()), platform.Operations(platform.Config{
+	f.table = must(operation.NewTable(company.Operations(), fiscal.Operations(), identifiers.Operations(catalog.Embedded), catalogs.Operations(catalog.Embedded()), platform.Operations(platform.Config{
 		Catalogue: f.sources, Live: f.live, Pipeline: f.pipeline, Now: f.clock, Jobs: f.jobStates,
 	})))
 	server := must(New(Config{Table: f.table, Pipeline: f.pipeline, Log: slog.New(slog.NewJSONHandler(f.log, nil)), Access: f.log}))

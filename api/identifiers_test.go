@@ -3,14 +3,17 @@ package api
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"cotejo/catalog"
 	"cotejo/ledger"
 	"cotejo/operation"
 )
@@ -110,9 +113,73 @@ func TestCLABEIsNotKept(t *testing.T) {
 		}
 	}
 	list := f.movements("live")
-	if m := list[len(list)-1]; m.Kind != ledger.KindUse || m.Input != [32]byte{} {
+	set := catalog.Embedded()
+	basis := func(v *catalog.Version) string { return fmt.Sprintf("%s %s sha256 %s", v.ID, v.Date, v.SHA256[:12]) }
+	m := list[len(list)-1]
+	if m.Kind != ledger.KindUse || m.Input != [32]byte{} || m.Basis != basis(set.Banks.Version())+"; "+basis(set.Plazas.Version()) {
 		t.Errorf("%+v", m)
 	}
+}
+
+// TestCLABENamesItsBank: of every code the CLABE's answer says what the catalogue
+// of banks says, and of every plaza its towns; a code of neither is null.
+func TestCLABENamesItsBank(t *testing.T) {
+	f := newFixture(t)
+	set := catalog.Embedded()
+	banks, plazas := map[string]catalog.Bank{}, map[string]catalog.Plaza{}
+	for code, bank := range set.Banks.All {
+		banks[code] = bank
+	}
+	for code, plaza := range set.Plazas.All {
+		plazas[code] = plaza
+	}
+	asked := 0
+	for i := range 1000 {
+		code := fmt.Sprintf("%03d", i)
+		_, isBank := banks[code]
+		plaza, isPlaza := plazas[code]
+		if !isBank && i%10 != 9 {
+			continue // all that are listed, and some of the others
+		}
+		asked++
+		answer := f.object("/v1/utilidades/clabe/" + code + code + "000000000000")
+		bank, _ := answer["banco"].(map[string]any)
+		if (bank != nil) != isBank {
+			t.Fatalf("%s: %v", code, bank)
+		}
+		if isBank {
+			listed := f.object("/v1/catalogo/banco/" + code)
+			for name, value := range bank {
+				if !reflect.DeepEqual(value, listed[name]) {
+					t.Errorf("%s: %s is %v, in the catalogue %v", code, name, value, listed[name])
+				}
+			}
+			if len(bank) != 6 || !reflect.DeepEqual(answer["fuentes"].([]any)[0], listed["fuente"]) {
+				t.Errorf("%s: %v from %v", code, bank, answer["fuentes"])
+			}
+		}
+		towns := 0
+		if place, ok := answer["plaza"].(map[string]any); ok {
+			towns = len(place["poblaciones"].([]any))
+		}
+		if towns != len(plaza.Towns) || (towns > 0) != isPlaza {
+			t.Errorf("%s: %d towns of %d", code, towns, len(plaza.Towns))
+		}
+	}
+	if asked < 200 {
+		t.Errorf("%d codes", asked)
+	}
+}
+
+// object asks as a test key.
+func (f *fixture) object(target string) map[string]any {
+	f.t.Helper()
+	a := f.get(target, "test")
+	var v map[string]any
+	if err := json.Unmarshal(a.body, &v); err != nil || a.status != 200 {
+		f.t.Fatalf("%s: %d %s, %v", target, a.status, a.body, err)
+	}
+	return v
 }
 
 // withoutQuote takes away what NewTable adds.

@@ -135,7 +135,7 @@ func (s *service) keepUses(ctx context.Context) {
 
 // operations are all that the service can do.
 func operations(about platform.Config) (operation.Table, error) {
-	return operation.NewTable(company.Operations(), fiscal.Operations(), identifiers.Operations(), catalogs.Operations(catalog.Embedded()),
+	return operation.NewTable(company.Operations(), fiscal.Operations(), identifiers.Operations(catalog.Embedded), catalogs.Operations(catalog.Embedded()),
 		platform.Operations(about))
 }
 

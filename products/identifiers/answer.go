@@ -10,7 +10,8 @@ import (
 
 // Every answer says, in this order: valido, the identifier in normal form and what
 // it spells, digito_verificador, regla, observaciones, normalizaciones,
-// advertencia. A fact that is not known has no member.
+// advertencia. A fact that is not known has no member, but what a catalogue does
+// not know is null.
 
 // Codes of observaciones: what is odd about an identifier that breaks no rule.
 const (
@@ -21,23 +22,11 @@ const (
 	noteZeros   = "solo_ceros"
 )
 
-func appendCLABE(dst []byte, r reading[checks.CLABE], _ civil.Date) []byte {
-	fault := r.id.Fault()
-	dst = appendHead(dst, fault)
-	dst = appendText(dst, `,"clabe":`, r.id.String())
-	dst = appendText(dst, `,"clave_banco":`, r.id.Bank())
-	dst = appendText(dst, `,"clave_plaza":`, r.id.Plaza())
-	dst = appendText(dst, `,"cuenta":`, r.id.Account())
-	dst = appendVerdict(dst, r.id.CheckDigit(), fault)
-	return appendTail(dst, r.changes, "Una CLABE bien formada puede no existir; esto no dice de quién es la cuenta ni si está activa.")
-}
-
 func appendRFC(dst []byte, r reading[checks.RFC], today civil.Date) []byte {
 	dst = appendHead(dst, nil)
 	dst = appendText(dst, `,"rfc":`, r.id.String())
 	generic, digit, word := r.id.Generic(), r.id.CheckDigit(), r.id.Word()
-	dst = append(dst, `,"generico":`...)
-	dst = strconv.AppendBool(dst, generic)
+	dst = appendFlag(dst, `,"generico":`, generic)
 	if !generic {
 		person := "fisica"
 		if r.id.Moral() {
@@ -118,16 +107,14 @@ func appendCard(dst []byte, r reading[checks.Card]) []byte {
 }
 
 func appendHead(dst []byte, fault *checks.Fault) []byte {
-	dst = append(dst, `"valido":`...)
-	return strconv.AppendBool(dst, fault == nil)
+	return appendFlag(dst, `"valido":`, fault == nil)
 }
 
 // appendVerdict leaves the list of observations open.
 func appendVerdict(dst []byte, digit checks.Comparison, fault *checks.Fault) []byte {
 	dst = appendText(dst, `,"digito_verificador":{"encontrado":`, digit.Found)
 	dst = appendText(dst, `,"esperado":`, digit.Expected)
-	dst = append(dst, `,"coincide":`...)
-	dst = strconv.AppendBool(dst, digit.Matches())
+	dst = appendFlag(dst, `,"coincide":`, digit.Matches())
 	dst = append(dst, `},"regla":`...)
 	if fault == nil {
 		dst = append(dst, "null"...)
@@ -159,6 +146,18 @@ func appendTail(dst []byte, changes checks.Changes, notice string) []byte {
 // appendText appends a name with what stands around it, and a text.
 func appendText(dst []byte, name, value string) []byte {
 	return canon.AppendString(append(dst, name...), value)
+}
+
+// appendKnown appends null for a text that nothing states.
+func appendKnown(dst []byte, name, value string) []byte {
+	if value == "" {
+		return append(append(dst, name...), "null"...)
+	}
+	return appendText(dst, name, value)
+}
+
+func appendFlag(dst []byte, name string, value bool) []byte {
+	return strconv.AppendBool(append(dst, name...), value)
 }
 
 // appendComma appends what stands before an item of a list: nothing before the

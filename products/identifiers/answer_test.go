@@ -1,9 +1,11 @@
 package identifiers
 
 import (
+	"bytes"
 	"encoding/json"
 	"testing"
 
+	"cotejo/catalog"
 	"cotejo/checks"
 	"cotejo/civil"
 )
@@ -26,9 +28,14 @@ func TestValidAnswerAllocatesNothing(t *testing.T) {
 			t.Errorf("%s: %v allocations", name, n)
 		}
 	}
+	banks := &book{sets: catalog.Embedded}
 	f("CLABE", func() ([]byte, error) {
 		id, changes, err := checks.ReadCLABE("002010077777777771")
-		return appendCLABE(dst, reading[checks.CLABE]{id, changes}, today), err
+		return banks.names().appendCLABE(dst, reading[checks.CLABE]{id, changes}), err
+	})
+	f("CLABE of a bank and a plaza that nobody lists", func() ([]byte, error) {
+		id, changes, err := checks.ReadCLABE("000000077777777770")
+		return banks.names().appendCLABE(dst, reading[checks.CLABE]{id, changes}), err
 	})
 	f("RFC", func() ([]byte, error) {
 		id, changes, err := checks.ReadRFC("MHTR93041179A")
@@ -49,6 +56,37 @@ func TestValidAnswerAllocatesNothing(t *testing.T) {
 		}
 		return appendCard(dst, reading[checks.Card]{id: card}), err
 	})
+}
+
+// TestNamesFollowTheSet: each question is answered from the set of its moment,
+// whose names are written once.
+func TestNamesFollowTheSet(t *testing.T) {
+	first, second := *catalog.Embedded(), *catalog.Embedded()
+	plazas, err := catalog.ReadPlazas([]byte("# id: clabe_plazas\n# fuente: prueba\n# version: 2026-05-01\nplaza,poblacion,estado\n011,Asientos,\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	second.Plazas = plazas
+	set := &first
+	b := &book{sets: func() *catalog.Set { return set }}
+	id, _, err := checks.ReadCLABE("002010077777777771")
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(n *names) bool {
+		return bytes.Contains(n.appendCLABE(nil, reading[checks.CLABE]{id: id}), []byte(`"Aguascalientes"`))
+	}
+	n := b.names()
+	if !of(n) || b.names() != n {
+		t.Error("the names of one set are written twice, or wrong")
+	}
+	set = &second
+	if of(b.names()) {
+		t.Error("a set that was replaced still answers")
+	}
+	if !of(n) {
+		t.Error("names changed while they were used")
+	}
 }
 
 // TestObservations: what is odd is said, and decides nothing.

@@ -1,6 +1,7 @@
 // Package identifiers declares the structural validators: CLABE, RFC, CURP, NSS
-// and card numbers. They answer from the text alone: a well-formed identifier may
-// not exist. Of a card number nothing but its first digits, its last four, its
+// and card numbers. They answer from the text alone, and name the bank and the
+// plaza of a CLABE from the catalogues: a well-formed identifier may not exist.
+// Of a card number nothing but its first digits, its last four, its
 // brand and its length leaves this package. Start reading at Operations.
 package identifiers
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"cotejo/catalog"
 	"cotejo/checks"
 	"cotejo/civil"
 	"cotejo/operation"
@@ -26,25 +28,31 @@ const (
 	maxCardBody = 1 << 10
 )
 
-// Operations returns what this family can do.
-func Operations() []operation.Operation {
+// Operations returns what this family can do. Names of banks and plazas are those
+// of the set that sets returns at the moment of the question; a set must not
+// change.
+func Operations(sets func() *catalog.Set) []operation.Operation {
+	banks := &book{sets: sets}
 	return []operation.Operation{
-		validator(operation.Operation{
+		described(readingPath(operation.Operation{
 			ID: "validarClabe", Path: "/v1/utilidades/clabe/{clabe}",
 			Summary: "Valida una CLABE y dice de qué banco y plaza es su clave",
 			Description: "Comprueba los 18 dígitos y el dígito verificador, y separa banco, plaza y cuenta. " +
-				"Que el banco o la plaza existan lo dice el catálogo, no el dígito. " +
+				"Dice qué institución tiene la clave de banco, con sus nombres, cada uno con su lista, y a qué poblaciones corresponde la plaza. " +
+				"Una clave que no está en las listas es null y no invalida la CLABE: el dígito verificador es la única regla. " +
 				"La CLABE no se guarda, ni siquiera como hash.",
 			Output: clabeAnswer(),
 			Examples: []operation.Example{
 				example("clabe_valida", "CLABE bien formada", "/v1/utilidades/clabe/002010077777777771"),
 				example("clabe_digito", "Dígito verificador distinto", "/v1/utilidades/clabe/0020-1007-7777-7777-79"),
+				example("clabe_desconocidos", "Banco y plaza que no están en las listas", "/v1/utilidades/clabe/000000077777777770"),
 			},
+			Compute: banks.answer,
 		}, operation.Param{
-			Name:        "clabe",
+			Name:        clabe,
 			Description: "18 dígitos. Se aceptan espacios y guiones.",
 			Schema:      &jsonschema.Schema{Type: "string", WriteOnly: true},
-		}, checks.ReadCLABE, appendCLABE),
+		}, checks.ReadCLABE)),
 		validator(operation.Operation{
 			ID: "validarRfc", Path: "/v1/utilidades/rfc/{rfc}",
 			Summary: "Valida la forma de un RFC y lo descompone",
@@ -125,6 +133,16 @@ type reading[T any] struct {
 // answer appends the members of the answer; today is the day in Mexico City.
 func validator[T any](op operation.Operation, p operation.Param, read func(string) (T, checks.Changes, error),
 	answer func(dst []byte, r reading[T], today civil.Date) []byte) operation.Operation {
+	op = readingPath(op, p, read)
+	op.Compute = func(dst []byte, in operation.Input) ([]byte, operation.Computed, error) {
+		r, _ := operation.Get[reading[T]](in, p.Name)
+		return answer(dst, r, in.Today()), operation.Computed{Code: code, Charged: true}, nil
+	}
+	return described(op)
+}
+
+// readingPath gives an operation its one parameter, a reading of the path.
+func readingPath[T any](op operation.Operation, p operation.Param, read func(string) (T, checks.Changes, error)) operation.Operation {
 	p.In = operation.InPath
 	p.Parse = func(text string) (any, error) {
 		id, changes, err := read(text)
@@ -134,14 +152,13 @@ func validator[T any](op operation.Operation, p operation.Param, read func(strin
 		return reading[T]{id, changes}, nil
 	}
 	op.Method, op.Params = "GET", []operation.Param{p}
-	op.Compute = func(dst []byte, in operation.Input) ([]byte, operation.Computed, error) {
-		r, _ := operation.Get[reading[T]](in, p.Name)
-		return answer(dst, r, in.Today()), operation.Computed{Code: code, Charged: true}, nil
-	}
-	return described(op)
+	return op
 }
 
-const pan = "pan"
+const (
+	clabe = "clabe"
+	pan   = "pan"
+)
 
 func checkCard(dst []byte, in operation.Input) ([]byte, operation.Computed, error) {
 	text, _ := operation.Get[string](in, pan)

@@ -3,12 +3,18 @@ package identifiers
 import (
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"cotejo/catalog"
 	"cotejo/checks"
 	op "cotejo/operation"
 )
 
 // answer is the schema of an answer with its own facts.
 func answer(title string, facts ...op.Field) *jsonschema.Schema {
+	return answerFrom(title, nil, facts...)
+}
+
+// answerFrom is answer with what follows advertencia.
+func answerFrom(title string, sources []op.Field, facts ...op.Field) *jsonschema.Schema {
 	digit := op.Object(
 		op.F("encontrado", op.Text("El que trae.")),
 		op.F("esperado", op.Text("El que da el algoritmo.")),
@@ -24,11 +30,13 @@ func answer(title string, facts ...op.Field) *jsonschema.Schema {
 		op.F("digito_verificador", digit),
 		op.F("regla", op.OrNull(rule("La primera regla que no se cumple; null si es válido.",
 			op.OneOf("", checks.FaultDigit, checks.FaultLength, checks.FaultRepeat)))),
-		op.F("observaciones", op.List(rule("", op.OneOf("", noteGeneric, noteDigit, noteWord, noteFuture, noteZeros)),
+		op.F("observaciones", op.List(rule("", op.OneOf("", noteGeneric, noteDigit, noteWord, noteFuture, noteZeros, noteNoBank, noteNoSPEI, noteChanged, noteNoPlaza)),
 			"Lo que conviene saber y no lo invalida.")),
 		op.F("normalizaciones", op.List(op.OneOf("", (checks.Blanks|checks.Hyphens|checks.Upper|checks.Composed).Names()...),
 			"Lo que se hizo al texto para llegar a su forma normal. Vacía si ya la tenía.")),
 		op.F("advertencia", op.Text("Lo que este resultado no es.")),
+	)
+	fields = append(append(fields, sources...),
 		op.F("result_code", op.OneOf("", code)),
 		op.F("engine_version", op.Text("Versión de la API.")),
 		op.Maybe("sandbox", op.Always(true)),
@@ -43,10 +51,47 @@ func rule(description string, codes *jsonschema.Schema) *jsonschema.Schema {
 }
 
 func clabeAnswer() *jsonschema.Schema {
-	return answer("ValidacionDeCLABE",
+	bank := op.Object(
+		op.F("nombre", op.OrNull(op.Text("El nombre corto más reciente que se conoce: el del SPEI, si no el del SAT, si no el común."))),
+		op.F("clase", op.OrNull(op.OneOf("Según la clave del SPEI; null fuera de él.",
+			string(catalog.CentralBank), string(catalog.DevelopmentBank), string(catalog.CommercialBank), string(catalog.NonBank)))),
+		op.F("spei", op.Object(
+			op.F("participa", op.Flag("Está en la lista de participantes de lista_del.")),
+			op.F("clave", op.OrNull(op.Form(`^[0-9]{5}$`, ""))),
+			op.F("nombre", op.OrNull(op.Text(""))),
+			op.F("lista_del", op.Day("")),
+		)),
+		op.F("catalogo_sat", op.OrNull(op.Object(
+			op.F("nombre", op.OrNull(op.Text(""))),
+			op.F("razon_social", op.OrNull(op.Text("De 2017. Si cambio_de_titular_o_nombre, no es la del participante de hoy."))),
+			op.F("desde", op.OrNull(op.Day(""))),
+			op.F("hasta", op.OrNull(op.Day(""))),
+		))),
+		op.F("nombre_comun", op.OrNull(op.Text("De recopilaciones públicas; no es oficial."))),
+		op.F("cambio_de_titular_o_nombre", op.Flag("La clave tiene otro titular u otro nombre que en el catálogo del SAT.")),
+	)
+	bank.Description = "Como en /v1/catalogo/banco. null: la clave no está en la lista, lo que no invalida la CLABE."
+	plaza := op.Object(op.F("poblaciones", op.List(op.Object(
+		op.F("nombre", op.Text("")),
+		op.F("estado", op.OrNull(op.Form(`^MX-[A-Z]{3}$`, "ISO 3166-2; null donde la recopilación no lo dice."))),
+	), "Las que comparten la clave.")))
+	plaza.Description = "null: la clave no está en la recopilación, que no es oficial; no invalida la CLABE."
+	source := op.Object(
+		op.F("id", op.Text("Catálogo.")),
+		op.F("nombre", op.Text("Autoridad y publicación.")),
+		op.F("url", op.OrNull(op.Text("Dónde se publica."))),
+		op.F("obtenida_de", op.OrNull(op.Text("De dónde se leyeron en realidad los datos."))),
+		op.F("version", op.Day("Día del que son los datos.")),
+		op.F("sha256", op.SHA256("Del archivo del catálogo.")),
+		op.F("registros", op.Integer("Renglones del archivo.")),
+		op.F("cobertura", op.OrNull(op.Text("Qué tiene el catálogo y qué no."))),
+	)
+	return answerFrom("ValidacionDeCLABE", []op.Field{op.F("fuentes", op.List(source, "De dónde son los nombres: la lista de bancos y la de plazas."))},
 		op.F("clabe", op.Form(`^[0-9]{18}$`, "Normalizada.")),
 		op.F("clave_banco", op.Form(`^[0-9]{3}$`, "Clave del banco: los dígitos 1 a 3.")),
+		op.F("banco", op.OrNull(bank)),
 		op.F("clave_plaza", op.Form(`^[0-9]{3}$`, "Clave de la plaza: los dígitos 4 a 6.")),
+		op.F("plaza", op.OrNull(plaza)),
 		op.F("cuenta", op.Form(`^[0-9]{11}$`, "Cuenta en el banco: los dígitos 7 a 17.")),
 	)
 }

@@ -1,0 +1,180 @@
+package identifiers
+
+import (
+	"strconv"
+	"sync/atomic"
+
+	"cotejo/catalog"
+	"cotejo/checks"
+	"cotejo/civil"
+	"cotejo/operation"
+)
+
+// What is odd about the bank or the plaza of a CLABE, which decides nothing.
+const (
+	noteNoBank  = "banco_desconocido"
+	noteNoSPEI  = "banco_fuera_del_spei"
+	noteChanged = "banco_cambio_de_titular"
+	noteNoPlaza = "plaza_desconocida"
+)
+
+const clabeNotice = "Una CLABE bien formada puede no existir; esto no dice de quién es la cuenta, si está activa ni si la institución está autorizada hoy. " +
+	"Los nombres son de las listas y fechas que se indican; una clave puede cambiar de titular. La lista de plazas no es oficial."
+
+// names says what the catalogues know of each bank and each plaza, as it is
+// answered. It never changes.
+type names struct {
+	set           *catalog.Set
+	banks, plazas [1000]named // by the number that the three digits write
+	unknownBank   named
+	unknownPlaza  named
+	sources       []byte // the value of fuentes
+	basis         string // what a movement says of them
+}
+
+// named is one bank or plaza: the value of its member, and the observations that
+// it brings, without a comma around.
+type named struct{ value, notes []byte }
+
+// book keeps the names of the catalogues that answers are given from.
+type book struct {
+	sets    func() *catalog.Set
+	current atomic.Pointer[names]
+}
+
+// names returns those of the set that is current. They are written anew when it
+// is another one.
+func (b *book) names() *names {
+	set := b.sets()
+	n := b.current.Load()
+	if n == nil || n.set != set {
+		n = namesOf(set)
+		b.current.Store(n)
+	}
+	return n
+}
+
+func (b *book) answer(dst []byte, in operation.Input) ([]byte, operation.Computed, error) {
+	r, _ := operation.Get[reading[checks.CLABE]](in, clabe)
+	n := b.names()
+	return n.appendCLABE(dst, r), operation.Computed{Code: code, Charged: true, Basis: n.basis}, nil
+}
+
+func (n *names) appendCLABE(dst []byte, r reading[checks.CLABE]) []byte {
+	fault := r.id.Fault()
+	bank, plaza := &n.banks[number(r.id.Bank())], &n.plazas[number(r.id.Plaza())]
+	if bank.value == nil {
+		bank = &n.unknownBank
+	}
+	if plaza.value == nil {
+		plaza = &n.unknownPlaza
+	}
+	dst = appendHead(dst, fault)
+	dst = appendText(dst, `,"clabe":`, r.id.String())
+	dst = appendText(dst, `,"clave_banco":`, r.id.Bank())
+	dst = append(append(dst, `,"banco":`...), bank.value...)
+	dst = appendText(dst, `,"clave_plaza":`, r.id.Plaza())
+	dst = append(append(dst, `,"plaza":`...), plaza.value...)
+	dst = appendText(dst, `,"cuenta":`, r.id.Account())
+	dst = appendVerdict(dst, r.id.CheckDigit(), fault)
+	for _, notes := range [...][]byte{bank.notes, plaza.notes} {
+		if len(notes) > 0 {
+			dst = append(appendComma(dst), notes...)
+		}
+	}
+	dst = appendTail(dst, r.changes, clabeNotice)
+	return append(append(dst, `,"fuentes":`...), n.sources...)
+}
+
+// number is what three digits write.
+func number(digits string) int {
+	return int(digits[0]-'0')*100 + int(digits[1]-'0')*10 + int(digits[2]-'0')
+}
+
+func namesOf(set *catalog.Set) *names {
+	n := &names{set: set}
+	list := set.Banks.Version()
+	n.unknownBank = named{[]byte("null"), appendNotes(nil, noteNoBank,
+		"La clave de banco no está en la lista del "+list.Date.String()+": revise los tres primeros dígitos. No invalida la CLABE: la institución puede ser más nueva que la lista.")}
+	n.unknownPlaza = named{[]byte("null"), appendNotes(nil, noteNoPlaza,
+		"La clave de plaza no está en la recopilación que se consulta, que no es oficial: no invalida la CLABE.")}
+	for code, bank := range set.Banks.All {
+		n.banks[number(code)] = bankNames(bank, list.Date)
+	}
+	for code, plaza := range set.Plazas.All {
+		n.plazas[number(code)] = named{value: plazaNames(plaza)}
+	}
+	n.sources = append(n.sources, '[')
+	for _, v := range [...]*catalog.Version{list, set.Plazas.Version()} {
+		n.sources = appendSource(appendComma(n.sources), v)
+		if n.basis != "" {
+			n.basis += "; "
+		}
+		n.basis += v.ID + " " + v.Date.String() + " sha256 " + v.SHA256[:12]
+	}
+	n.sources = append(n.sources, ']')
+	return n
+}
+
+// bankNames answers as /v1/catalogo/banco does, without what depends on a day.
+func bankNames(b catalog.Bank, listed civil.Date) named {
+	dst := appendKnown(nil, `{"nombre":`, b.Name())
+	dst = appendKnown(dst, `,"clase":`, string(b.Class))
+	dst = appendFlag(dst, `,"spei":{"participa":`, b.InSPEI)
+	dst = appendKnown(dst, `,"clave":`, b.SPEI)
+	dst = appendKnown(dst, `,"nombre":`, b.SPEIName)
+	dst = appendDay(append(dst, `,"lista_del":`...), listed)
+	dst = append(dst, `},"catalogo_sat":`...)
+	if b.SATName == "" && b.SATLegalName == "" {
+		dst = append(dst, "null"...)
+	} else {
+		dst = appendKnown(dst, `{"nombre":`, b.SATName)
+		dst = appendKnown(dst, `,"razon_social":`, b.SATLegalName)
+		dst = appendKnown(dst, `,"desde":`, b.SATValidity.From.String())
+		dst = appendKnown(dst, `,"hasta":`, b.SATValidity.To.String())
+		dst = append(dst, '}')
+	}
+	dst = appendKnown(dst, `,"nombre_comun":`, b.CommonName)
+	dst = append(appendFlag(dst, `,"cambio_de_titular_o_nombre":`, b.Changed), '}')
+	var notes []byte
+	if b.Changed {
+		notes = appendNotes(notes, noteChanged, "La clave cambió de titular o de nombre después de la lista del SAT: catalogo_sat no nombra al participante de hoy.")
+	}
+	if !b.InSPEI {
+		left := "no se sabe qué día salió"
+		if end := b.SATValidity.To; !end.IsZero() {
+			left = "el SAT la dio por terminada el " + end.String()
+		}
+		notes = appendNotes(notes, noteNoSPEI, "La clave no está en la lista de participantes del SPEI del "+listed.String()+"; "+left+
+			". No invalida la CLABE, pero la cuenta puede no recibir transferencias.")
+	}
+	return named{dst, notes}
+}
+
+func plazaNames(p catalog.Plaza) []byte {
+	dst := []byte(`{"poblaciones":[`)
+	for _, town := range p.Towns {
+		dst = appendText(appendComma(dst), `{"nombre":`, town.Name)
+		dst = append(appendKnown(dst, `,"estado":`, town.State), '}')
+	}
+	return append(dst, "]}"...)
+}
+
+func appendSource(dst []byte, v *catalog.Version) []byte {
+	dst = appendText(dst, `{"id":`, v.ID)
+	dst = appendText(dst, `,"nombre":`, v.Source)
+	dst = appendKnown(dst, `,"url":`, v.URL)
+	dst = appendKnown(dst, `,"obtenida_de":`, v.Retrieved)
+	dst = appendDay(append(dst, `,"version":`...), v.Date)
+	dst = appendText(dst, `,"sha256":`, v.SHA256)
+	dst = strconv.AppendInt(append(dst, `,"registros":`...), int64(v.Rows), 10)
+	return append(appendKnown(dst, `,"cobertura":`, v.Coverage), '}')
+}
+
+// appendNotes appends an observation to others that have no bracket around.
+func appendNotes(dst []byte, code, message string) []byte {
+	if len(dst) > 0 {
+		dst = append(dst, ',')
+	}
+	return appendRule(dst, code, message)
+}
