@@ -26,7 +26,7 @@ func openPostgres(t testing.TB, url string, o store.PostgresOptions) *store.Post
 }
 
 func TestPostgresConformance(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	storetest.Run(t, func(t *testing.T) store.Store {
 		return openPostgres(t, storetest.PostgresURL(t), store.PostgresOptions{})
 	})
