@@ -37,16 +37,17 @@ func (c CLABE) Account() string { return c.part(6, 17) }
 // Last4 returns the last four digits, which may be shown and kept.
 func (c CLABE) Last4() string { return c.part(14, 18) }
 
+var clabeWeights = [digitsCLABE - 1]int{3, 7, 1, 3, 7, 1, 3, 7, 1, 3, 7, 1, 3, 7, 1, 3, 7}
+
 // CheckDigit compares the last digit with the one of the algorithm: weights
 // 3, 7, 1 over seventeen digits, each product modulo 10.
 func (c CLABE) CheckDigit() Comparison {
 	if c.s == "" {
 		return Comparison{}
 	}
-	weights := [3]int{3, 7, 1}
 	sum := 0
-	for i := range digitsCLABE - 1 {
-		sum += digitOf(c.s[i]) * weights[i%3] % 10
+	for i, weight := range clabeWeights {
+		sum += digitOf(c.s[i]) * weight // that each product is taken modulo 10 changes no remainder
 	}
 	d := (10 - sum%10) % 10
 	return Comparison{c.s[17:], checkDigits[d : d+1]}

@@ -136,11 +136,16 @@ func appendRule(dst []byte, code, message string) []byte {
 
 // appendTail closes the list of observations and appends what follows it.
 func appendTail(dst []byte, changes checks.Changes, notice string) []byte {
+	return appendText(appendChanges(dst, changes), `,"advertencia":`, notice)
+}
+
+// appendChanges closes the list of observations and appends that of changes.
+func appendChanges(dst []byte, changes checks.Changes) []byte {
 	dst = append(dst, `],"normalizaciones":[`...)
 	for _, name := range changes.Names() {
 		dst = canon.AppendString(appendComma(dst), name)
 	}
-	return appendText(dst, `],"advertencia":`, notice)
+	return append(dst, ']')
 }
 
 // appendText appends a name with what stands around it, and a text.

@@ -28,7 +28,7 @@ type names struct {
 	banks, plazas [1000]named // by the number that the three digits write
 	unknownBank   named
 	unknownPlaza  named
-	sources       []byte // the value of fuentes
+	tail          []byte // advertencia and fuentes, with their names
 	basis         string // what a movement says of them
 }
 
@@ -82,8 +82,7 @@ func (n *names) appendCLABE(dst []byte, r reading[checks.CLABE]) []byte {
 			dst = append(appendComma(dst), notes...)
 		}
 	}
-	dst = appendTail(dst, r.changes, clabeNotice)
-	return append(append(dst, `,"fuentes":`...), n.sources...)
+	return append(appendChanges(dst, r.changes), n.tail...)
 }
 
 // number is what three digits write.
@@ -104,15 +103,15 @@ func namesOf(set *catalog.Set) *names {
 	for code, plaza := range set.Plazas.All {
 		n.plazas[number(code)] = named{value: plazaNames(plaza)}
 	}
-	n.sources = append(n.sources, '[')
+	n.tail = append(appendText(nil, `,"advertencia":`, clabeNotice), `,"fuentes":[`...)
 	for _, v := range [...]*catalog.Version{list, set.Plazas.Version()} {
-		n.sources = appendSource(appendComma(n.sources), v)
+		n.tail = appendSource(appendComma(n.tail), v)
 		if n.basis != "" {
 			n.basis += "; "
 		}
 		n.basis += v.ID + " " + v.Date.String() + " sha256 " + v.SHA256[:12]
 	}
-	n.sources = append(n.sources, ']')
+	n.tail = append(n.tail, ']')
 	return n
 }
 
