@@ -2,6 +2,7 @@ package checks
 
 import (
 	"math/big"
+	"slices"
 	"strings"
 	"testing"
 
@@ -195,6 +196,7 @@ func replacements(id string, f func(at int, by byte, other string)) {
 
 func TestCheckDigits(t *testing.T) {
 	for _, s := range schemes {
+		whole := readers[slices.IndexFunc(readers, func(r reader) bool { return r.name == s.name })].read
 		t.Run(s.name, func(t *testing.T) {
 			bodies := rapid.StringMatching(s.body)
 			rapid.Check(t, func(t *rapid.T) {
@@ -206,7 +208,15 @@ func TestCheckDigits(t *testing.T) {
 				if err != nil || !d.Matches() || d.Found == "" || !strings.HasSuffix(id, d.Found) {
 					t.Fatalf("%s: %v, %v; it is right", id, d, err)
 				}
+				// Nothing but another rule than the digit's makes it invalid.
+				if got := whole(id); got.err != nil || got.changes != 0 || got.fault != nil && got.fault.Code == FaultDigit ||
+					got.fault != nil && s.name != "tarjeta" && s.name != "cnpj" {
+					t.Fatalf("%s: %+v; it is valid", id, got)
+				}
 				replacements(id, func(at int, by byte, other string) {
+					if got := whole(other); s.name != "rfc" && got.err == nil && got.fault == nil && !s.completes(other) {
+						t.Fatalf("%s: no fault; its digit is wrong", other)
+					}
 					d, err := s.read(other)
 					if err != nil {
 						return

@@ -57,6 +57,13 @@ func TestDayOf(t *testing.T) {
 	}
 }
 
+// digitOfCURP completes a CURP by the account of schemes.
+func digitOfCURP(body string) string {
+	s := schemes[slices.IndexFunc(schemes, func(s scheme) bool { return s.name == "curp" })]
+	id, _ := s.completed(body)
+	return id[len(body):]
+}
+
 func TestCURPFacts(t *testing.T) {
 	f := func(in, birth, sex, state, stateName, homoclave, word, expected string) {
 		t.Helper()
@@ -71,6 +78,10 @@ func TestCURPFacts(t *testing.T) {
 	f("GOMC000229XDFMRRA3", "2000-02-29", "X", "DF", "Ciudad de México", "A", "", "3")
 	f("BOXW310820HNERXN09", "1931-08-20", "H", "NE", "Nacido en el extranjero", "0", "", "9")
 	f("FETO930411HJCRMN01", "1993-04-11", "H", "JC", "Jalisco", "0", "FETO", "1")
+	// The first and the last day that a CURP can write.
+	f("AAMG000101HDFLJL05", "1900-01-01", "H", "DF", "Ciudad de México", "0", "", digitOfCURP("AAMG000101HDFLJL0"))
+	f("AAMG000228HDFLJL05", "1900-02-28", "H", "DF", "Ciudad de México", "0", "", digitOfCURP("AAMG000228HDFLJL0"))
+	f("AAMG000101HDFLJLA5", "2000-01-01", "H", "DF", "Ciudad de México", "A", "", digitOfCURP("AAMG000101HDFLJLA"))
 	// A letter after year 99 is 2099: whoever has a clock may remark on it.
 	f("AAMG991231HASLJLA0", "2099-12-31", "H", "AS", "Aguascalientes", "A", "", "8")
 	// catalogmx publishes this one as valid; the official algorithm gives 8.

@@ -154,6 +154,18 @@ func TestParseRFCRefuses(t *testing.T) {
 	// Ñ in windows-1252, alone or already replaced by whoever decoded it.
 	pattern("MU\xd1110218LJ6", "«MU�110218LJ6» no es un RFC: el carácter 3 es un byte que no es UTF-8; envíe la Ñ en UTF-8 (%C3%91 en una URL).")
 	pattern("MU�110218LJ6", "«MU�110218LJ6» no es un RFC: el carácter 3 es un byte que no es UTF-8; envíe la Ñ en UTF-8 (%C3%91 en una URL).")
+	// Ñ in code page 850, in Mac OS Roman, in UTF-8 that was read as another
+	// encoding and written again, and as HTML has it: no letter is guessed.
+	pattern("MU\xa5110218LJ6", "«MU�110218LJ6» no es un RFC: el carácter 3 es un byte que no es UTF-8; envíe la Ñ en UTF-8 (%C3%91 en una URL).")
+	pattern("MU\x84110218LJ6", "«MU�110218LJ6» no es un RFC: el carácter 3 es un byte que no es UTF-8; envíe la Ñ en UTF-8 (%C3%91 en una URL).")
+	pattern("MUÃ‘110218LJ6", "«MUÃ‘110218LJ6» no es un RFC: con 13 caracteres debe empezar con 4 letras (A-Z, Ñ o &).")
+	pattern("MUÃ\u0091110218LJ6", `«MUÃ\u0091110218LJ6» no es un RFC: con 13 caracteres debe empezar con 4 letras (A-Z, Ñ o &).`)
+	pattern("MU?110218LJ6", "«MU?110218LJ6» no es un RFC: con 12 caracteres debe empezar con 3 letras (A-Z, Ñ o &).")
+	long("MU&Ntilde;110218LJ6", "«MU&NTILDE;110218LJ6» no es un RFC: tiene 19 caracteres; una persona moral tiene 12 caracteres y una física 13.")
+	// Blanks and hyphens that are not ASCII, inside.
+	long("EFO\u00a0010101\u2013AA1", `«EFO\u00a0010101–AA1» no es un RFC: tiene 14 caracteres; una persona moral tiene 12 caracteres y una física 13.`)
+	pattern("EFO010101\u200bAA1", `«EFO010101\u200bAA1» no es un RFC: con 13 caracteres debe empezar con 4 letras (A-Z, Ñ o &).`)
+	pattern("ＥＦＯ010101AA1", "«ＥＦＯ010101AA1» no es un RFC: con 12 caracteres debe empezar con 3 letras (A-Z, Ñ o &).")
 	pattern("EFO_010101AA1", "«EFO_010101AA1» no es un RFC: con 13 caracteres debe empezar con 4 letras (A-Z, Ñ o &).")
 	pattern("EFO٠١٠١٠١AA1", "«EFO٠١٠١٠١AA1» no es un RFC: después de 3 letras lleva seis dígitos, la fecha AAMMDD; tiene «٠١٠١٠١».")
 	pattern("XXXXXXXXXXXX", "«XXXXXXXXXXXX» no es un RFC: después de 3 letras lleva seis dígitos, la fecha AAMMDD; tiene «XXXXXX».")
@@ -196,6 +208,8 @@ func TestRFCParts(t *testing.T) {
 	f("EFO010131AA1", "EFO", "010131", "1901-01-31", "2001-01-31", "AA", "")
 	f("MUÑ110218LJ6", "MUÑ", "110218", "1911-02-18", "2011-02-18", "LJ", "")
 	f("CGB000229SW0", "CGB", "000229", "", "2000-02-29", "SW", "")
+	f("AAA000101AA1", "AAA", "000101", "1900-01-01", "2000-01-01", "AA", "")
+	f("AAA991231AA1", "AAA", "991231", "1999-12-31", "2099-12-31", "AA", "")
 	f("PEDO960229AA1", "PEDO", "960229", "1996-02-29", "2096-02-29", "AA", "PEDO")
 	f("ÑÑÑÑ010101AA1", "ÑÑÑÑ", "010101", "1901-01-01", "2001-01-01", "AA", "")
 	// Only an individual's four letters can be a word.
