@@ -50,9 +50,10 @@ type FELParty struct {
 // Kinds of FELParty.
 const (
 	PartyNIT      = "NIT"
-	PartyConsumer = "CF"  // consumidor final
-	PartyCUI      = "CUI" // identity number of a person: 13 digits
-	PartyForeign  = "EXT" // id of another country, which has no rule here
+	PartyConsumer = "CF"   // consumidor final
+	PartyCUI      = "CUI"  // identity number of a person: 13 digits
+	PartyForeign  = "EXT"  // id of another country, which has no rule here
+	PartyOther    = "OTRO" // a TipoEspecial that is not known here, and so without rule
 )
 
 const (
@@ -353,7 +354,7 @@ func (f *felReader) issue() error {
 			case ok && (special == PartyCUI || special == PartyForeign):
 				fel.Receiver.Kind = special
 			case ok:
-				f.missing("TipoEspecial del Receptor es CUI o EXT; tiene «%s».", quote(special))
+				fel.Receiver.Kind = PartyOther
 			}
 			return nil
 		}},

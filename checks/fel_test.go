@@ -113,7 +113,6 @@ func TestFELFaults(t *testing.T) {
 	lacks("GranTotal lleva un número, como 100.00; tiene «١٠٠».", "<dte:GranTotal>100.000000", "<dte:GranTotal>١٠٠")
 	lacks("GranTotal lleva un número, como 100.00; tiene «100.».", "<dte:GranTotal>100.000000", "<dte:GranTotal>100.")
 	lacks("GranTotal está vacío.", "<dte:GranTotal>100.000000", "<dte:GranTotal> ")
-	lacks("TipoEspecial del Receptor es CUI o EXT; tiene «OTRO».", `IDReceptor="CF"`, `IDReceptor="CF" TipoEspecial="OTRO"`)
 	lacks("NumeroAutorizacion está vacío.", ">0B6E2D14-7C3A-4F19-9A02-1E5D4C3B2A10<", "><")
 	lacks("El atributo Serie de NumeroAutorizacion está vacío.", `Serie="0B6E2D14"`, `Serie=""`)
 
@@ -140,6 +139,7 @@ func TestFELFaults(t *testing.T) {
 	f("", "", `"CF"`, `"2345678900101" TipoEspecial="CUI"`)
 	f("", "", `"CF"`, `"2345678900101"`)
 	f("", "", `"CF"`, `"X-12/34" TipoEspecial="EXT"`)
+	f("", "", `"CF"`, `"X-12/34" TipoEspecial="PAS"`)
 
 	// Of several faults the structure is told first, then the order of Fault.
 	f(FaultDate, "FechaHoraEmision: «hoy»"+exists, `"2026-03-02T10:15:00-06:00"`, `"hoy"`, `"576937K"`, `"1"`, `Serie="0B6E2D14"`, `Serie="00000000"`)

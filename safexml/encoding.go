@@ -48,7 +48,7 @@ func (r *Reader) decode(doc []byte) error {
 	default:
 		r.doc = string(body)
 	}
-	r.pos = size // of ASCII in each of the three
+	r.start, r.pos = size, size // of ASCII in each of the three
 	return r.characters()
 }
 

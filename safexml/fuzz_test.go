@@ -59,9 +59,13 @@ func flat(doc []byte, limits Limits) (string, error) {
 		return "", err
 	}
 	var b strings.Builder
-	depth := 0
+	depth, before := 0, 0
 	for {
 		e, err := r.Next()
+		if err == nil && (e.Offset < before || r.Offset() < e.Offset || r.Offset() > len(r.Document())) {
+			return "", fmt.Errorf("event at %d, from %d to %d", e.Offset, before, r.Offset())
+		}
+		before = r.Offset()
 		switch {
 		case err == io.EOF && depth == 0:
 			return b.String(), nil

@@ -27,7 +27,7 @@ import (
 )
 
 // Limits bound a document. What passes one is refused with an *Error whose Limit
-// is set.
+// is set. Zero admits none.
 type Limits struct {
 	Bytes        int // the document as received
 	Depth        int // elements open at once, the root included
@@ -91,6 +91,9 @@ type Event struct {
 	// Text is a piece of text: comments, CDATA sections and processing instructions
 	// divide the text of an element into several.
 	Text string
+	// Offset is where the event begins in Document, in bytes: with Offset of the
+	// Reader, a part of a document can be cut out of it.
+	Offset int
 }
 
 // Is reports whether the event is about an element of this name.
@@ -110,6 +113,7 @@ func (e *Event) Attr(local string) (string, bool) {
 // Reader goes through one document, once. It is for one goroutine.
 type Reader struct {
 	doc      string // UTF-8, without byte order mark
+	start    int    // where its declaration ends
 	pos      int    // of the next byte
 	limits   Limits
 	encoding string
@@ -158,6 +162,13 @@ func New(doc []byte, limits Limits) (*Reader, error) {
 // Encoding returns UTF-8, ISO-8859-1 or windows-1252.
 func (r *Reader) Encoding() string { return r.encoding }
 
+// Document returns the document in UTF-8, without byte order mark and without
+// declaration: bytes that any reader of XML takes for what they are.
+func (r *Reader) Document() string { return r.doc[r.start:] }
+
+// Offset returns the place in Document, in bytes, that has been read up to.
+func (r *Reader) Offset() int { return r.pos - r.start }
+
 // Line returns the line, from 1, that has been read up to.
 func (r *Reader) Line() int { return r.lineOf(r.pos) }
 
@@ -193,7 +204,7 @@ func (r *Reader) Next() (Event, error) {
 			return Event{}, r.err
 		case r.closing:
 			r.closing = false
-			return r.end(), nil
+			return r.end(r.pos), nil
 		case len(r.open) == 0:
 			if err := r.outside(); err != nil {
 				return Event{}, err
@@ -201,11 +212,12 @@ func (r *Reader) Next() (Event, error) {
 		case r.pos == len(r.doc):
 			return Event{}, r.fail(r.pos, "el documento termina y «%s» no se cerró; envíelo completo.", quote(r.open[len(r.open)-1].written))
 		case r.doc[r.pos] != '<':
+			at := r.Offset()
 			text, err := r.text()
-			return Event{Kind: Text, Text: text}, err
+			return Event{Kind: Text, Text: text, Offset: at}, err
 		}
 		// Here stands a «<».
-		rest := r.doc[r.pos:]
+		rest, at := r.doc[r.pos:], r.Offset()
 		switch {
 		case strings.HasPrefix(rest, "</"):
 			return r.endTag()
@@ -215,7 +227,7 @@ func (r *Reader) Next() (Event, error) {
 			}
 		case strings.HasPrefix(rest, "<![CDATA[") && len(r.open) > 0:
 			text, err := r.section()
-			return Event{Kind: Text, Text: text}, err
+			return Event{Kind: Text, Text: text, Offset: at}, err
 		case strings.HasPrefix(rest, "<!"):
 			return Event{}, r.fail(r.pos, "no se admiten DOCTYPE, ENTITY ni otras declaraciones; quítelas.")
 		case strings.HasPrefix(rest, "<?"):
@@ -245,13 +257,13 @@ func (r *Reader) outside() error {
 	return r.err
 }
 
-// end closes the innermost element.
-func (r *Reader) end() Event {
+// end closes the innermost element, whose end tag is at a place.
+func (r *Reader) end(at int) Event {
 	last := len(r.open) - 1
 	e := r.open[last]
 	r.open = r.open[:last]
 	r.bindings = r.bindings[:e.bindings]
-	return Event{Kind: End, Name: e.name, Prefix: e.prefix}
+	return Event{Kind: End, Name: e.name, Prefix: e.prefix, Offset: at - r.start}
 }
 
 func (r *Reader) endTag() (Event, error) {
@@ -269,7 +281,7 @@ func (r *Reader) endTag() (Event, error) {
 	if !r.take('>') {
 		return Event{}, r.fail(at, "se esperaba el cierre de «%s».", quote(open))
 	}
-	return r.end(), nil
+	return r.end(at), nil
 }
 
 func (r *Reader) startTag() (Event, error) {
@@ -308,7 +320,7 @@ func (r *Reader) startTag() (Event, error) {
 	}
 	r.rooted = true
 	r.open = append(r.open, e)
-	return Event{Kind: Start, Name: e.name, Prefix: e.prefix, Attrs: r.attrs}, nil
+	return Event{Kind: Start, Name: e.name, Prefix: e.prefix, Attrs: r.attrs, Offset: at - r.start}, nil
 }
 
 // spaceOf returns the namespace of a prefix, "" being the default one's.

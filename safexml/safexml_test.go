@@ -159,6 +159,7 @@ func TestRefuses(t *testing.T) {
 	f("<a>\n\xd1</a>", 2, "hay un byte que no es de UTF-8; guarde el documento en UTF-8.")
 	f("<a>\xed\xa0\x80</a>", 1, "hay un byte que no es de UTF-8; guarde el documento en UTF-8.")
 	f("<a>\xc0\xaf</a>", 1, "hay un byte que no es de UTF-8; guarde el documento en UTF-8.")
+	f("<?xml version='1.0' encoding='windows-1252'?><a>\x81</a>", 1, "hay un byte que no es de windows-1252; guarde el documento en UTF-8.")
 	f("<a>\x01</a>", 1, "hay un carácter de control (U+0001); quítelo.")
 	f("<a>\ufffe</a>", 1, "hay un carácter que XML no admite (U+FFFE); quítelo.")
 
@@ -296,6 +297,46 @@ func TestChildren(t *testing.T) {
 	if err := r.Skip(); err == nil {
 		t.Error("the inside of nothing was read")
 	}
+}
+
+// TestOffsets cuts parts out of a document, as a reader does that may not show an
+// Addenda to a schema. They are places in UTF-8, whatever the document was in.
+func TestOffsets(t *testing.T) {
+	f := func(doc, whole string, want ...string) {
+		t.Helper()
+		r, err := New([]byte(doc), Default)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Document() != whole {
+			t.Errorf("%q", r.Document())
+		}
+		var parts []string
+		cut := func(from int) { parts = append(parts, r.Document()[from:r.Offset()]) }
+		if root, err := r.Next(); err != nil || r.Document()[root.Offset] != '<' {
+			t.Fatalf("%+v %v", root, err)
+		}
+		for {
+			e, err := r.Next()
+			if err != nil {
+				break
+			}
+			cut(e.Offset)
+			if e.Kind == Start && e.Name.Local == "p" {
+				if err := r.Skip(); err != nil {
+					t.Fatal(err)
+				}
+				cut(e.Offset)
+			}
+		}
+		if strings.Join(parts, "|") != strings.Join(want, "|") {
+			t.Errorf("%q; want %q", parts, want)
+		}
+	}
+	f("\xef\xbb\xbf<?xml version='1.0'?>\n<a> t&amp;<p x='1'><q/></p><!-- c --><![CDATA[d]]><e/></a>",
+		"\n<a> t&amp;<p x='1'><q/></p><!-- c --><![CDATA[d]]><e/></a>",
+		" t&amp;", "<p x='1'>", "<p x='1'><q/></p>", "<![CDATA[d]]>", "<e/>", "", "</a>")
+	f("<?xml version='1.0' encoding='ISO-8859-1'?><a>\xd1<p>\xe1</p></a>", "<a>Ñ<p>á</p></a>", "Ñ", "<p>", "<p>á</p>", "</a>")
 }
 
 // TestInsideIsChecked: what a caller passes over is read like the rest, and an
