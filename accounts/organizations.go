@@ -51,6 +51,9 @@ type AccountRequest struct {
 	Name string
 	// Entities are the names of further organizations.
 	Entities []string
+	// Fiscal is what the first organization is invoiced with, as ReadFiscal returned it
+	// without faults; nil when it is not known yet.
+	Fiscal *Fiscal
 	// Ref, 1 to 200 bytes, is the caller's own id of what it is doing; "" when it has none.
 	// Asked again with the same one, CreateAccount finishes what was begun, or returns what
 	// is there already.
@@ -108,7 +111,7 @@ func (s *Service) CreateAccount(ctx context.Context, r AccountRequest) (Account,
 		if err != nil {
 			return fail(err)
 		}
-		stored, err := s.ledger.Do(ctx, a.ID, putAccount{a, orgs, claims})
+		stored, err := s.ledger.Do(ctx, a.ID, putAccount{a, orgs, r.Fiscal, claims})
 		if err != nil {
 			return fail(err)
 		}
@@ -146,6 +149,7 @@ func validRef(ref string) error {
 type putAccount struct {
 	a      Account
 	orgs   []Organization
+	fiscal *Fiscal // of the first
 	claims []Claim
 }
 
@@ -176,6 +180,11 @@ func (c putAccount) Apply(tx *ledger.Tx) (ledger.Result, error) {
 	tx.Put(spaceAccount, nil, named(c.a.Created, c.a.Name))
 	for _, o := range c.orgs {
 		tx.Put(spaceOrg, idKey(uint64(o.ID)), named(o.Created, o.Name))
+	}
+	if c.fiscal != nil {
+		f := *c.fiscal
+		f.Updated = c.a.Created
+		tx.Put(spaceFiscal, idKey(uint64(c.orgs[0].ID)), f.append(nil))
 	}
 	return c, nil
 }

@@ -20,6 +20,7 @@ import (
 	"cotejo/products/company"
 	"cotejo/products/fiscal"
 	"cotejo/products/identifiers"
+	"cotejo/products/organization"
 	"cotejo/products/platform"
 )
 
@@ -173,11 +174,13 @@ func canonical(name string) string {
 // table assembles every operation, for tests that ask nothing.
 func table(t *testing.T) operation.Table {
 	t.Helper()
-	table, err := operation.NewTable(company.Operations(), fiscal.Operations(), identifiers.Operations(catalog.Embedded), catalogs.Operations(catalog.Embedded()), platform.Operations(platform.Config{}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return table
+	return tableOf(platform.Config{}, organization.Config{Set: catalog.Embedded()})
+}
+
+// tableOf is everything the service can do.
+func tableOf(about platform.Config, keeps organization.Config) operation.Table {
+	return must(operation.NewTable(company.Operations(), fiscal.Operations(), identifiers.Operations(catalog.Embedded), catalogs.Operations(catalog.Embedded()),
+		organization.Operations(keeps), platform.Operations(about)))
 }
 
 // TestOpenAPIIsCurrent fails when the committed document is not the one that

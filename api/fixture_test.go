@@ -26,10 +26,7 @@ import (
 	"cotejo/ingest"
 	"cotejo/ledger"
 	"cotejo/operation"
-	"cotejo/products/catalogs"
-	"cotejo/products/company"
-	"cotejo/products/fiscal"
-	"cotejo/products/identifiers"
+	"cotejo/products/organization"
 	"cotejo/products/platform"
 	"cotejo/sandbox"
 	"cotejo/snapshots"
@@ -51,13 +48,16 @@ type fixture struct {
 	live     *snapshots.Live
 	accounts *accounts.Service
 	listener *fasthttputil.InmemoryListener
-	orgs     map[string]ledger.OrgID
-	keys     map[string]string // live, test, poor (no money), other (another organization)
-	log      *logBuffer
-	server   *Server
-	disk     vfs.FS      // of the account data
-	store    *heldStore  // on it
-	full     atomic.Bool // the disk
+	// keys are live, poor (no money), other, test (each of an account of its own), sister (of
+	// the account of live), twin (the test key of live), only_read (live, limited to
+	// consultarOrganizacion) and admin; orgs are what they belong to.
+	keys   map[string]string
+	orgs   map[string]accounts.Organization
+	log    *logBuffer
+	server *Server
+	disk   vfs.FS      // of the account data
+	store  *heldStore  // on it
+	full   atomic.Bool // the disk
 
 	mu   sync.Mutex
 	now  time.Time      // under mu
@@ -65,7 +65,7 @@ type fixture struct {
 }
 
 func newFixture(t testing.TB) *fixture {
-	f := &fixture{t: t, now: noon, orgs: map[string]ledger.OrgID{}, keys: map[string]string{}, log: &logBuffer{}, disk: vfs.NewMem()}
+	f := &fixture{t: t, now: noon, keys: map[string]string{}, orgs: map[string]accounts.Organization{}, log: &logBuffer{}, disk: vfs.NewMem()}
 	dir := t.TempDir()
 	f.sources = must(snapshots.OpenCatalogue(filepath.Join(dir, "fuentes")))
 	tests := must(snapshots.OpenCatalogue(filepath.Join(dir, "pruebas")))
@@ -85,12 +85,17 @@ func newFixture(t testing.TB) *fixture {
 	f.organization("poor", accounts.Live, 0)
 	f.organization("other", accounts.Live, 100_00)
 	f.organization("test", accounts.Test, 0)
+	f.key("admin", accounts.KeyRequest{Mode: accounts.Admin})
+	f.key("only_read", accounts.KeyRequest{Org: f.orgs["live"].ID, Mode: accounts.Live, Only: []string{"consultarOrganizacion"}})
+	f.key("twin", accounts.KeyRequest{Org: f.orgs["live"].ID, Mode: accounts.Test})
+	f.orgs["sister"] = must(f.accounts.AddOrganization(context.Background(), accounts.OrganizationRequest{Account: f.orgs["live"].Account, Name: "Organización sister"}))
+	f.key("sister", accounts.KeyRequest{Org: f.orgs["sister"].ID, Mode: accounts.Live})
 
 	f.pipeline = &operation.Pipeline{Live: f.live, Sandbox: testLive, Ledger: book, Accounts: f.accounts, Now: f.clock, Full: f.full.Load,
 		InputKey: operation.InputKey(pepper)}
-	f.table = must(operation.NewTable(company.Operations(), fiscal.Operations(), identifiers.Operations(catalog.Embedded), catalogs.Operations(catalog.Embedded()), platform.Operations(platform.Config{
-		Catalogue: f.sources, Live: f.live, Pipeline: f.pipeline, Now: f.clock, Jobs: f.jobStates,
-	})))
+	f.table = tableOf(
+		platform.Config{Catalogue: f.sources, Live: f.live, Pipeline: f.pipeline, Now: f.clock, Jobs: f.jobStates},
+		organization.Config{Accounts: f.accounts, Set: catalog.Embedded(), Now: f.clock})
 	server := must(New(Config{Table: f.table, Pipeline: f.pipeline, Log: slog.New(slog.NewJSONHandler(f.log, nil)), Access: f.log}))
 	f.server = server
 	f.listener = fasthttputil.NewInmemoryListener()
@@ -140,11 +145,17 @@ func (f *fixture) organization(name string, mode accounts.Mode, centavos int64) 
 	if centavos > 0 {
 		must(f.accounts.Credit(ctx, orgs[0].ID, centavos, "prueba"))
 	}
-	secret, _, err := f.accounts.CreateKey(ctx, accounts.KeyRequest{Org: orgs[0].ID, Mode: mode})
+	f.orgs[name] = orgs[0]
+	f.key(name, accounts.KeyRequest{Org: orgs[0].ID, Mode: mode})
+}
+
+// key creates a key of the given name.
+func (f *fixture) key(name string, r accounts.KeyRequest) {
+	secret, _, err := f.accounts.CreateKey(context.Background(), r)
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	f.orgs[name], f.keys[name] = orgs[0].ID, secret
+	f.keys[name] = secret
 }
 
 // loadStage makes a stage of the mirror the current edition of live keys.

@@ -58,10 +58,10 @@ func (f *fixture) credit(text string) {
 	key, what, _ := strings.Cut(text, " ")
 	if service, count, ok := strings.Cut(what, ":"); ok {
 		price, _ := operation.PriceOf(service)
-		must(f.accounts.CreditUses(f.t.Context(), f.orgs[key], service, int64(must(strconv.Atoi(count))), price.Single, "usos"))
+		must(f.accounts.CreditUses(f.t.Context(), f.orgs[key].ID, service, int64(must(strconv.Atoi(count))), price.Single, "usos"))
 		return
 	}
-	must(f.accounts.Credit(f.t.Context(), f.orgs[key], int64(must(strconv.Atoi(what)))*100, "paquete"))
+	must(f.accounts.Credit(f.t.Context(), f.orgs[key].ID, int64(must(strconv.Atoi(what)))*100, "paquete"))
 }
 
 func runScript(t *testing.T, file string) {

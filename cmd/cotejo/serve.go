@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"cotejo/accounts"
 	"cotejo/admin"
 	"cotejo/api"
 	"cotejo/catalog"
@@ -19,6 +20,7 @@ import (
 	"cotejo/products/company"
 	"cotejo/products/fiscal"
 	"cotejo/products/identifiers"
+	"cotejo/products/organization"
 	"cotejo/products/platform"
 	"cotejo/snapshots"
 )
@@ -97,7 +99,7 @@ func startService(ctx context.Context, n *node, log *slog.Logger, access io.Writ
 		Catalogue: n.sources, Live: s.live, Pipeline: pipeline, Now: now, Jobs: n.jobStates,
 		Conditions: s.conditions(), Notices: s.notices,
 	}
-	table, err := operations(about)
+	table, err := operations(about, n.accounts)
 	if err != nil {
 		return nil, err
 	}
@@ -134,9 +136,10 @@ func (s *service) keepUses(ctx context.Context) {
 }
 
 // operations are all that the service can do.
-func operations(about platform.Config) (operation.Table, error) {
-	return operation.NewTable(company.Operations(), fiscal.Operations(), identifiers.Operations(catalog.Embedded), catalogs.Operations(catalog.Embedded()),
-		platform.Operations(about))
+func operations(about platform.Config, keepers *accounts.Service) (operation.Table, error) {
+	set := catalog.Embedded()
+	return operation.NewTable(company.Operations(), fiscal.Operations(), identifiers.Operations(catalog.Embedded), catalogs.Operations(set),
+		organization.Operations(organization.Config{Accounts: keepers, Set: set, Now: now}), platform.Operations(about))
 }
 
 // startJobs follows the schedule until the service closes.
