@@ -369,3 +369,54 @@ func TestServesWithoutItsSandbox(t *testing.T) {
 		t.Errorf("no se dijo: %s", &log)
 	}
 }
+
+// TestKeysOfARunningServer: the command line restricts, rotates and ends keys that a
+// server knows already, and the server tells when they were used, also after its end.
+func TestKeysOfARunningServer(t *testing.T) {
+	data := newData(t)
+	s := serveChild(t, data)
+	org := cotejoJSON[accountReply](t, "accounts", "create", "ALFA", "--data", data).Orgs[0]
+	create := func(args ...string) keyReply {
+		return cotejoJSON[keyReply](t, append([]string{"keys", "create", "--data", data}, args...)...)
+	}
+	used := func(id string) (state string, used bool) {
+		for _, k := range cotejoJSON[[]keyReply](t, "keys", "list", "--org", org.ID, "--data", data) {
+			if k.ID == id {
+				return k.State, k.LastUsed != ""
+			}
+		}
+		t.Fatalf("no key %s", id)
+		return "", false
+	}
+	live := create("--org", org.ID, "--mode", "live")
+	if body, _ := s.mustGet(t, 200, "/v1/organizacion", live.Key); at(body, "organizacion") != org.ID || at(body, "entidad") != "ALFA" {
+		t.Errorf("organizacion = %v", body)
+	}
+	test := create("--org", org.ID, "--mode", "test", "--only", "consultarOrganizacion")
+	if body, _ := s.mustGet(t, 200, "/v1/organizacion", test.Key); at(body, "organizacion") != org.Twin || at(body, "sandbox") != true {
+		t.Errorf("organizacion = %v", body)
+	}
+	if body, _ := s.mustGet(t, 403, "/v1/empresa/EFO010101AA1", test.Key); at(body, "codigo") != "SIN_PERMISO" {
+		t.Errorf("empresa = %v", body)
+	}
+	next := cotejoJSON[keyReply](t, "keys", "rotate", live.ID, "--grace", "1h", "--data", data)
+	s.mustGet(t, 200, "/v1/organizacion", live.Key)
+	s.mustGet(t, 200, "/v1/organizacion", next.Key)
+	cotejo(t, 0, "keys", "deactivate", live.ID, "--data", data)
+	s.mustGet(t, 401, "/v1/organizacion", live.Key)
+	s.mustGet(t, 200, "/v1/organizacion", next.Key)
+	admin := create("--mode", "admin")
+	s.mustGet(t, 403, "/v1/organizacion", admin.Key)
+	cotejo(t, 0, "keys", "deactivate", admin.ID, "--data", data)
+	s.mustGet(t, 401, "/v1/organizacion", admin.Key)
+
+	if code := s.stop(t); code != 0 {
+		t.Fatalf("código %d: %s", code, s.log)
+	}
+	if state, was := used(next.ID); state != "activa" || !was {
+		t.Errorf("%s is %s, used %v", next.ID, state, was)
+	}
+	if state, was := used(live.ID); state != "desactivada" || !was {
+		t.Errorf("%s is %s, used %v", live.ID, state, was)
+	}
+}
