@@ -529,6 +529,7 @@ func TestExitCodes(t *testing.T) {
 	f(snapshots.ErrNotFound, exitNotFound)
 	f(accounts.ErrInvalid, exitUsage)
 	f(accounts.ErrTooManyKeys, exitUsage)
+	f(accounts.ErrTooManyOrganizations, exitUsage)
 	f(accounts.ErrNotFound, exitNotFound)
 	f(accounts.ErrPepper, exitConfig)
 	f(store.ErrInUse, exitInUse)
