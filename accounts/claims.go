@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -350,11 +351,17 @@ func (s *Service) Check(ctx context.Context) (f Found, err error) {
 				return nil
 			}
 			_, err = global.Get(spacePending, c.pendingKey())
-			switch {
-			case err == nil && len(f.HalfWay) < maxFound:
+			if err == nil && len(f.HalfWay) < maxFound {
 				f.HalfWay = append(f.HalfWay, c)
-			case errors.Is(err, store.ErrNotFound):
+			}
+			if !errors.Is(err, store.ErrNotFound) {
+				return err
+			}
+			// Unless somebody freed it meanwhile, or made it again.
+			if again, err := global.Get(space, id); err == nil && bytes.Equal(again, v) {
 				f.violation("%s %s: está reclamada y no existe", c.Purpose(), c.ID())
+			} else if err != nil && !errors.Is(err, store.ErrNotFound) {
+				return err
 			}
 			return nil
 		})

@@ -116,9 +116,12 @@ func (l *accessLog) add(e *exchange, now time.Time) {
 	b = append(b, `,"bytes":`...)
 	b = strconv.AppendInt(b, int64(len(e.ctx.Response.Body())), 10)
 	if e.who.KeyID != "" {
-		b = append(b, `,"organizacion":"`...)
-		b = accounts.AppendOrg(b, e.who.Org)
-		b = append(b, `","llave":"`...)
+		if e.who.Org != 0 { // an operator's key is of none
+			b = append(b, `,"organizacion":"`...)
+			b = accounts.AppendOrg(b, e.who.Org)
+			b = append(b, '"')
+		}
+		b = append(b, `,"llave":"`...)
 		b = append(b, e.who.KeyID...)
 		b = append(b, '"')
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/valyala/fasthttp/fasthttputil"
 
+	"cotejo/accounts"
 	"cotejo/operation"
 	"cotejo/snapshots"
 )
@@ -168,6 +169,40 @@ func TestLogHoldsNoValues(t *testing.T) {
 	for _, want := range []string{`"ruta":"/v1/empresa/{rfc}"`, `"status":200`, `"metodo":"GET"`, `"organizacion":"org_`, `"llave":"`, `"microsegundos":`, `"bytes":`, `"request_id":"req_`} {
 		if !strings.Contains(first, want) {
 			t.Errorf("the log lacks %s: %s", want, first)
+		}
+	}
+}
+
+// TestLogSaysWhoAsked: the organization of the key, and none for an operator's.
+func TestLogSaysWhoAsked(t *testing.T) {
+	f := newFixture(t)
+	f.get("/v1/organizacion", "sister")
+	f.get("/v1/organizacion", "twin")
+	f.get("/v1/organizacion", "admin")
+	f.server.access.flush()
+	var lines []string
+	for line := range strings.SplitSeq(f.log.String(), "\n") {
+		if strings.Contains(line, `"msg":"peticion"`) {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) != 3 {
+		t.Fatalf("%d lines: %s", len(lines), f.log)
+	}
+	named := func(key string) string {
+		id := must(f.accounts.Authenticate([]byte(f.keys[key]))).KeyID
+		if key == "admin" {
+			return `,"llave":"` + id + `"`
+		}
+		org := f.orgs["sister"].ID
+		if key == "twin" {
+			org = f.orgs["live"].ID.Twin()
+		}
+		return `,"organizacion":"` + accounts.FormatOrg(org) + `","llave":"` + id + `"`
+	}
+	for i, key := range []string{"sister", "twin", "admin"} {
+		if !strings.Contains(lines[i], named(key)) || key == "admin" && strings.Contains(lines[i], `"organizacion"`) {
+			t.Errorf("%s: %s lacks %s", key, lines[i], named(key))
 		}
 	}
 }
