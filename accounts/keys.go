@@ -188,6 +188,16 @@ func (s *Service) DeactivateKey(ctx context.Context, id string) (Key, error) {
 	return k, err
 }
 
+// Key finds a key by its lookup id, whatever became of it.
+func (s *Service) Key(id string) (Key, error) {
+	_, k, err := s.key(id)
+	if err != nil {
+		return Key{}, err
+	}
+	k.LastUsed, err = s.lastUsed(id)
+	return k.Key, err
+}
+
 // Keys lists the keys of an organization and of its twin, by creation, whatever became
 // of them.
 func (s *Service) Keys(org ledger.OrgID) ([]Key, error) {

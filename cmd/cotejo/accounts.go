@@ -211,6 +211,11 @@ func (n *node) deactivateKey(ctx context.Context, a accountsArgs) (keyReply, err
 	return newKeyReply(k), err
 }
 
+func (n *node) showKey(_ context.Context, a accountsArgs) (keyReply, error) {
+	k, err := n.accounts.Key(a.Key)
+	return newKeyReply(k), err
+}
+
 func (n *node) listKeys(_ context.Context, a accountsArgs) ([]keyReply, error) {
 	if a.Org == "" {
 		keys, err := n.accounts.AdminKeys()
@@ -346,7 +351,7 @@ func (c *keysRotate) Run(a *app) error {
 	if c.Grace == 0 {
 		fmt.Fprintln(a.stderr, "Sin gracia: la anterior deja de servir en el acto.")
 	}
-	return a.makeKey("keys.rotate", accountsArgs{Key: c.ID, Grace: c.Grace}, "accounts list")
+	return a.makeKey("keys.rotate", accountsArgs{Key: c.ID, Grace: c.Grace}, "keys show "+c.ID)
 }
 
 type keysDeactivate struct {
@@ -355,10 +360,25 @@ type keysDeactivate struct {
 
 func (c *keysDeactivate) Run(a *app) error {
 	var r keyReply
-	if err := a.change("keys.deactivate", mustExist, accountsArgs{Key: c.ID}, &r, "accounts list"); err != nil {
+	if err := a.change("keys.deactivate", mustExist, accountsArgs{Key: c.ID}, &r, "keys show "+c.ID); err != nil {
 		return err
 	}
 	return a.print(r, func() { fmt.Fprintf(a.stdout, "llave %s %s: ninguna petición entra ya con ella\n", r.ID, r.State) })
+}
+
+type keysShow struct {
+	ID string `arg:"" name:"llave" help:"Identificador de la llave: los 8 caracteres que siguen a su prefijo."`
+}
+
+func (c *keysShow) Run(a *app) error {
+	var r keyReply
+	if err := a.execute("keys.show", mustExist, accountsArgs{Key: c.ID}, &r); err != nil {
+		return err
+	}
+	return a.print(r, func() {
+		a.printKey(r)
+		fmt.Fprintf(a.stdout, "  organización %s\n", orDash(r.Org))
+	})
 }
 
 type keysList struct {

@@ -86,6 +86,7 @@ func (n *node) commands() admin.Commands {
 		"keys.rotate":     accountsCommand(n.rotateKey),
 		"keys.deactivate": accountsCommand(n.deactivateKey),
 		"keys.list":       accountsCommand(n.listKeys),
+		"keys.show":       accountsCommand(n.showKey),
 		"wallet.credit":   on(n.creditWallet),
 		"wallet.show": on(func(_ context.Context, a walletArgs) (any, error) {
 			org, err := accounts.ParseOrg(a.Org)

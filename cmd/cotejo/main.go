@@ -44,6 +44,7 @@ type cli struct {
 		Create     keysCreate     `cmd:"" help:"Crea una llave; se muestra una sola vez."`
 		Rotate     keysRotate     `cmd:"" help:"Cambia una llave por otra; la anterior sirve un tiempo más."`
 		Deactivate keysDeactivate `cmd:"" help:"Desactiva una llave en el acto."`
+		Show       keysShow       `cmd:"" help:"Muestra de quién es una llave y qué fue de ella."`
 		List       keysList       `cmd:"" help:"Lista las llaves de una organización o las de administración, sin su secreto."`
 	} `cmd:"" help:"Llaves de la API."`
 	Wallet struct {

@@ -346,6 +346,10 @@ func TestKeysFromTheCommandLine(t *testing.T) {
 	if k := list()[only.ID]; k.State != "en_gracia" || k.Until != "2026-11-20T12:15:00-06:00" || k.Successor != next.ID {
 		t.Errorf("a rotated key = %+v", k)
 	}
+	if k := cotejoJSON[keyReply](t, "keys", "show", only.ID, "--data", data); !reflect.DeepEqual(k, list()[only.ID]) || k.Org != org {
+		t.Errorf("keys show = %+v", k)
+	}
+	failing(t, exitNotFound, "keys", "show", "00000000", "--data", data)
 	failing(t, exitUsage, "keys", "rotate", only.ID, "--data", data)
 	failing(t, exitUsage, "keys", "rotate", next.ID, "--grace", "721h", "--data", data)
 	failing(t, exitNotFound, "keys", "rotate", "00000000", "--data", data)
@@ -409,6 +413,9 @@ func TestALostAnswerNamesTheCheck(t *testing.T) {
 	}
 	f("accounts list", "accounts", "create", "ALFA")
 	f("keys list --org org_0000000000001", "keys", "create", "--org", "org_0000000000001", "--mode", "live")
+	f("keys show abcdefgh", "keys", "rotate", "abcdefgh")
+	f("keys show abcdefgh", "keys", "deactivate", "abcdefgh")
+	f("accounts show cta_0000000000001", "orgs", "create", "--account", "cta_0000000000001", "BETA")
 	f("wallet show --org org_0000000000001", "wallet", "credit", "--org", "org_0000000000001", "--mxn", "5", "--reason", "x")
 }
 
@@ -444,6 +451,11 @@ func TestReadingCreatesNothing(t *testing.T) {
 	f("accounts", "list")
 	f("keys", "list", "--org", org)
 	f("keys", "create", "--org", org, "--mode", "live")
+	f("keys", "show", "abcdefgh")
+	f("keys", "rotate", "abcdefgh")
+	f("keys", "deactivate", "abcdefgh")
+	f("accounts", "show", "cta_0000000000001")
+	f("orgs", "create", "--account", "cta_0000000000001", "BETA")
 	f("wallet", "show", "--org", org)
 	f("wallet", "credit", "--org", org, "--mxn", "5", "--reason", "x")
 	f("doctor")
