@@ -16,6 +16,7 @@ type Edition struct {
 	byID     map[string]*Source
 	table    *index.Table // nil when there are no sources
 	opened   *opened      // of its catalogue; nil for the edition without files
+	prepared any          // what Live's Prepare made of it
 	refs     atomic.Int64
 }
 
@@ -128,6 +129,10 @@ func (s *Source) fill(table *index.TableBuilder) error {
 // Manifest describes the edition; it must not be changed.
 func (e *Edition) Manifest() *EditionManifest { return &e.manifest }
 
+// Prepared is what the Prepare of the Live that opened this edition made of it;
+// nil when it has none.
+func (e *Edition) Prepared() any { return e.prepared }
+
 // Release gives one reference back. Nothing of the edition may be used through
 // that reference afterwards.
 func (e *Edition) Release() {
@@ -194,26 +199,35 @@ func (s *Source) Find(lookup string, fn func(Row) error) error {
 	return findRows(s.rows, *s.version.RowsFile, lookup, fn)
 }
 
+// All calls fn for each current row that is not suppressed, in key order. The row
+// is fn's to keep. Errors are as of Find.
+func (s *Source) All(fn func(Row) error) error {
+	return walk(s.rows, *s.version.RowsFile, nil, rowOf, fn)
+}
+
 // findRows is Find in one rows file.
 func findRows(rows *index.Sorted, file File, lookup string, fn func(Row) error) error {
 	prefix, ok := lookupPrefix(nil, lookup)
 	if !ok {
 		return nil
 	}
-	return walk(rows, file, prefix, func(key, value []byte) (*Row, error) {
-		if suppressedRow(value) {
-			return nil, nil
-		}
-		id, ordinal, err := cutKey(key)
-		if err != nil {
-			return nil, err
-		}
-		var c cells[string]
-		if err := c.decode(string(value)); err != nil {
-			return nil, err
-		}
-		return &Row{ID: splitID(id), Ordinal: ordinal, Raw: c.raw, Norm: c.norm}, nil
-	}, fn)
+	return walk(rows, file, prefix, rowOf, fn)
+}
+
+// rowOf decodes a stored row, nil when it is suppressed.
+func rowOf(key, value []byte) (*Row, error) {
+	if suppressedRow(value) {
+		return nil, nil
+	}
+	id, ordinal, err := cutKey(key)
+	if err != nil {
+		return nil, err
+	}
+	var c cells[string]
+	if err := c.decode(string(value)); err != nil {
+		return nil, err
+	}
+	return &Row{ID: splitID(id), Ordinal: ordinal, Raw: c.raw, Norm: c.norm}, nil
 }
 
 // walk decodes what has the prefix and hands it to fn, apart from nil. The

@@ -13,10 +13,17 @@ import (
 // belong to all of them.
 const maxFallback = 32
 
+// Prepare makes of an edition what its answers need beside lookups, once, before
+// it serves. before is the edition that serves until then, nil at first: what did
+// not change can be taken from it. An edition that cannot be prepared does not
+// serve. It must not keep the editions.
+type Prepare func(e, before *Edition) (any, error)
+
 // Live keeps the current edition of a catalogue open and replaces it
 // atomically: a request that holds an edition finishes with it.
 type Live struct {
 	c       *Catalogue
+	prepare []Prepare // none or one
 	current atomic.Pointer[Edition] // never nil; Live owns one reference
 
 	// opening is held while files are read and hashed, which may take long; it
@@ -38,10 +45,15 @@ type Live struct {
 // is the newest one. With no edition yet, and with none that can be opened,
 // Acquire returns an edition without sources: whoever asks is told that nothing
 // is loaded, which is true of this process, and a server can start and be
-// repaired. Only Fault tells the two apart.
-func NewLive(c *Catalogue) (*Live, error) {
-	l := &Live{c: c, published: map[int]time.Time{}, known: map[knownKey]*Known{}}
-	l.current.Store(newEdition(emptyEdition()))
+// repaired. Only Fault tells the two apart. prepare, at most one, is called for
+// every edition, the one without sources included.
+func NewLive(c *Catalogue, prepare ...Prepare) (*Live, error) {
+	l := &Live{c: c, prepare: prepare, published: map[int]time.Time{}, known: map[knownKey]*Known{}}
+	empty, err := l.empty()
+	if err != nil {
+		return nil, err
+	}
+	l.current.Store(empty)
 	numbers, err := c.numbers(editionsDir)
 	if err != nil {
 		return nil, err
@@ -53,7 +65,7 @@ func NewLive(c *Catalogue) (*Live, error) {
 	for i := len(numbers) - 1; i >= 0 && i >= len(numbers)-maxFallback; i-- {
 		e, err := l.open(numbers[i])
 		if err == nil {
-			l.current.Store(e)
+			l.current.Swap(e).Release()
 			break
 		}
 		if numbers[i] == l.newest {
@@ -73,10 +85,29 @@ func (l *Live) open(n int) (*Edition, error) {
 	if err == nil {
 		var e *Edition
 		if e, err = l.c.OpenEdition(m); err == nil {
-			return e, nil
+			if err = l.made(e); err == nil {
+				return e, nil
+			}
+			e.Release()
 		}
 	}
 	return nil, fmt.Errorf("edición %d: %w", n, err)
+}
+
+// made prepares an edition.
+func (l *Live) made(e *Edition) (err error) {
+	for _, prepare := range l.prepare {
+		if e.prepared, err = prepare(e, l.current.Load()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// empty is the edition without sources.
+func (l *Live) empty() (*Edition, error) {
+	e := newEdition(emptyEdition())
+	return e, l.made(e)
 }
 
 // Acquire returns the current edition; the caller releases it. It neither
@@ -148,9 +179,11 @@ func (l *Live) setFault(err error) {
 func (l *Live) Close() error {
 	l.opening.Lock()
 	defer l.opening.Unlock()
-	if !l.closed {
-		l.closed = true
-		l.current.Swap(newEdition(emptyEdition())).Release()
+	if l.closed {
+		return nil
 	}
-	return nil
+	l.closed = true
+	empty, err := l.empty()
+	l.current.Swap(empty).Release()
+	return err
 }
