@@ -82,6 +82,9 @@ func (p *Pipeline) compute(ctx context.Context, r *Request, in Input, now time.T
 		}
 	}
 
+	ed := p.edition(who.Mode != accounts.Live).Acquire()
+	defer ed.Release()
+	in.ed = ed
 	dst = append(dst, `{"service":`...)
 	dst = canon.AppendString(dst, op.Service)
 	dst = append(dst, ',')

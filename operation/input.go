@@ -14,6 +14,7 @@ import (
 
 	"cotejo/checks"
 	"cotejo/civil"
+	"cotejo/snapshots"
 )
 
 // Request is what a transport read, decoded from its own encoding and not yet
@@ -70,11 +71,16 @@ type Input struct {
 	values []any
 	body   map[string]any
 	today  civil.Date
+	ed     *snapshots.Edition
 }
 
 // Today is the civil day on which a question is asked (Operation.Ask): for
 // limits that move with it. What is recorded must not depend on it.
 func (in Input) Today() civil.Date { return in.today }
+
+// Edition is what a calculation answers from (Operation.Compute), that of live or
+// of test keys; nil elsewhere. It is valid until Compute returns.
+func (in Input) Edition() *snapshots.Edition { return in.ed }
 
 // Get returns the value of a declared parameter, or member of the body, that is
 // present or has a default; ok is false otherwise. T is what a parameter's Parse

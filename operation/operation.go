@@ -61,7 +61,8 @@ type Operation struct {
 	// charges it; NewTable gives the operation the parameter simular, and every
 	// request may carry an Idempotency-Key. An *InvalidError refuses the input.
 	Ask func(Input) (query.Question, error)
-	// Compute answers from the input alone, or from tables of this program, and
+	// Compute answers from the input alone, or from tables of this program or of the
+	// edition (Input.Edition), and
 	// leaves no record: a charged answer leaves a movement. It appends the members of
 	// the answer to dst, the first without a comma before it. It has simular as Ask
 	// has, and Idempotency-Key unless a part of its input is WriteOnly. An
