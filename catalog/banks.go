@@ -40,6 +40,9 @@ type Bank struct {
 	Changed bool
 	// CommonName is that of public collections, not an official one.
 	CommonName string
+
+	listed  civil.Date // day of the list that InSPEI is of
+	earlier sighting   // in the list before it
 }
 
 // Name returns the newest short name that is known: that of the SPEI, else the
@@ -61,16 +64,19 @@ func (Bank) check(key string) *checks.Problem {
 	return malformed("La clave de banco son 3 dígitos, los primeros de la CLABE, con sus ceros: 002, no 2.")
 }
 
-// standing answers from the list of participants from the version's day on, and
-// from the SAT's validity before. Between the two nothing is stated: a code may
-// have left the list on any day.
-func (b Bank) standing(day civil.Date, version *Version) Standing {
+// standing answers from the list of participants from its day on, and from the
+// SAT's validity before the first list. Between the two nothing is stated: a code
+// may have left the list on any day. Between two lists it is what both say.
+func (b Bank) standing(day civil.Date, _ *Version) Standing {
 	sat := b.SATValidity.On(day)
 	switch {
 	case sat == Ended:
 		return Ended
-	case !day.Before(version.Date):
-		if b.InSPEI {
+	case !day.Before(b.listed), !b.earlier.day.IsZero() && !day.Before(b.earlier.day):
+		switch {
+		case day.Before(b.listed) && b.earlier.in != b.InSPEI:
+			return Unknown
+		case b.InSPEI:
 			return InForce
 		}
 		return Ended
@@ -88,10 +94,27 @@ const notABank = "999"
 type Banks struct {
 	table  *Table[Bank]
 	bySPEI map[string]int
+	list   *Version // of the participants; nil: they are of the same file
+	basis  string
 }
 
 // Version returns what the catalogue was read from.
 func (b *Banks) Version() *Version { return b.table.Version() }
+
+// List returns the version of the list of participants that was loaded; nil when
+// it is that of Version.
+func (b *Banks) List() *Version { return b.list }
+
+// Listed is the day of the list of participants.
+func (b *Banks) Listed() civil.Date {
+	if b.list != nil {
+		return b.list.Date
+	}
+	return b.Version().Date
+}
+
+// Basis is what the movement of a paid answer says of the versions.
+func (b *Banks) Basis() string { return b.basis }
 
 // All calls yield with each code of three digits and its bank, in order.
 func (b *Banks) All(yield func(string, Bank) bool) {
@@ -105,9 +128,21 @@ func (b *Banks) All(yield func(string, Bank) bool) {
 // On returns the bank of a code of three digits, as Table.On does.
 func (b *Banks) On(code string, day civil.Date) (Answer[Bank], error) {
 	if code == notABank {
-		return Answer[Bank]{}, &NotFoundError{Key: code, Version: b.Version()}
+		return Answer[Bank]{}, &NotFoundError{Key: code, Version: b.newest()}
 	}
-	return b.table.On(code, day)
+	a, err := b.table.On(code, day)
+	if missing, ok := errors.AsType[*NotFoundError](err); ok {
+		missing.Version = b.newest()
+	}
+	return a, err
+}
+
+// newest is the version that a code which is nowhere would first be in.
+func (b *Banks) newest() *Version {
+	if b.list != nil {
+		return b.list
+	}
+	return b.Version()
 }
 
 // Participant returns the bank of a SPEI code of five digits, or of the four that
@@ -119,7 +154,7 @@ func (b *Banks) Participant(code string, day civil.Date) (Answer[Bank], error) {
 	if !isASCII(code, 5, 5, false) {
 		return Answer[Bank]{}, malformed("La clave de participante del SPEI son 5 dígitos: 40002, por ejemplo.")
 	}
-	return Answer[Bank]{}, &NotFoundError{Key: code, Version: b.Version()}
+	return Answer[Bank]{}, &NotFoundError{Key: code, Version: b.newest()}
 }
 
 // ReadBanks reads the catalogue bancos.
@@ -148,18 +183,30 @@ func ReadBanks(data []byte) (*Banks, error) {
 			if bank.Class, err = bankClass(bank.Code, bank.SPEI); err != nil {
 				return Bank{}, err
 			}
-			b.bySPEI[bank.SPEI] = n
-			if short, ok := cutZero(bank.SPEI); ok {
-				b.bySPEI[short] = n
-			}
 		}
+		b.place(&bank, n)
 		n++
 		return bank, nil
 	})
 	if err != nil {
 		return nil, err
 	}
+	for i := range b.table.rows {
+		b.table.rows[i].listed = b.table.version.Date
+	}
+	b.basis = b.table.version.Basis
 	return b, nil
+}
+
+// place notes where the row of a participant will be.
+func (b *Banks) place(bank *Bank, at int) {
+	if !bank.InSPEI {
+		return
+	}
+	b.bySPEI[bank.SPEI] = at
+	if short, ok := cutZero(bank.SPEI); ok {
+		b.bySPEI[short] = at
+	}
 }
 
 // bankClass reads a SPEI code: two digits of class and the three of the bank.

@@ -17,8 +17,8 @@ import (
 // Trabajo, art. 74. They agree with the series for every weekday from 2007 but one
 // (17 September 2010, declared for that year alone).
 
-// bankingDay reports whether banks are expected to open.
-func bankingDay(d civil.Date) bool {
+// BankingDay reports whether banks are expected to open.
+func BankingDay(d civil.Date) bool {
 	wd := weekday(d)
 	if wd == time.Saturday || wd == time.Sunday {
 		return false
@@ -50,10 +50,19 @@ func bankingDay(d civil.Date) bool {
 	return true
 }
 
+// LastBankingDay returns the day, or the last before it, on which banks were
+// expected to open.
+func LastBankingDay(d civil.Date) civil.Date {
+	for !BankingDay(d) {
+		d = plus(d, -1)
+	}
+	return d
+}
+
 // nextBankingDay returns the first expected banking day after d.
 func nextBankingDay(d civil.Date) civil.Date {
 	for {
-		if d = plus(d, 1); bankingDay(d) {
+		if d = plus(d, 1); BankingDay(d) {
 			return d
 		}
 	}

@@ -188,7 +188,8 @@ func malformed(rule string) *checks.Problem {
 	return &checks.Problem{Type: "string_pattern_mismatch", Rule: rule}
 }
 
-// Set is one version of every catalogue: what answers are given from.
+// Set is one version of every catalogue: what answers are given from. Embedded
+// gives that of the binary, Of that of an edition.
 type Set struct {
 	Banks        *Banks
 	Regimes      *Table[Regime]
@@ -198,6 +199,8 @@ type Set struct {
 	Plazas       *Plazas
 	Postal       *Postal
 	FIX          *Series
+
+	loaded map[string]int // version that is in the Set, by ingested source
 }
 
 // Versions returns the version of each catalogue, ordered by id.

@@ -28,10 +28,26 @@ type Version struct {
 	Coverage string
 	// Date is the day that the facts are of.
 	Date civil.Date
-	// SHA256 is of the file's bytes, unpacked, in lower-case hexadecimal.
+	// SHA256 is of the file's bytes, unpacked, in lower-case hexadecimal: of the
+	// official ones when Loaded says where they came from.
 	SHA256 string
 	Rows   int
+	// Basis is what the movement of a paid answer says of the version.
+	Basis string
+	// Loaded is nil of a file that the binary carries.
+	Loaded *Loaded
 }
+
+// Loaded is what is known of a version that came from an ingested source. Moments
+// are RFC 3339; an unknown one is empty.
+type Loaded struct {
+	ID                               int // source_version_id
+	Corte                            civil.Date
+	Activated, Published, Downloaded string
+}
+
+// seal completes what is known: Basis.
+func (v *Version) seal() { v.Basis = v.ID + " " + v.Date.String() + " sha256 " + v.SHA256[:12] }
 
 // Limits of a catalogue file. The largest that is known, the postal codes of the
 // SAT, has 95,000 rows and some 6 MB.
@@ -99,6 +115,7 @@ func ReadFile(data []byte, id string, columns []string, row func(f []string) err
 	if version.Rows == 0 {
 		return Version{}, errors.New("el archivo no tiene renglones")
 	}
+	version.seal()
 	return version, nil
 }
 

@@ -3,6 +3,7 @@ package catalog
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"time"
 
@@ -144,12 +145,20 @@ type Series struct {
 	// tail holds the three expected banking days after the last value: what the
 	// dates of the last values are taken from, and where answers end.
 	tail [3]civil.Date
+	end  string // the last day
+
+	disagreements []Disagreement
 }
+
+// NewSeries makes a series, without a version, of values that ascend: to be
+// compared. There is at least one.
+func NewSeries(values []Observation) *Series { return newSeries(Version{}, values) }
 
 // newSeries takes ownership of values, which ascend.
 func newSeries(version Version, values []Observation) *Series {
 	s := &Series{version: version, values: values}
 	day := values[len(values)-1].Day
+	s.end = day.String()
 	for i := range s.tail {
 		day = nextBankingDay(day)
 		s.tail[i] = day
@@ -176,6 +185,12 @@ func (s *Series) date(i int) civil.Date {
 	}
 	return s.values[i].Day
 }
+
+// First returns the first day with a value.
+func (s *Series) First() civil.Date { return s.values[0].Day }
+
+// End returns the last day with a value as text.
+func (s *Series) End() string { return s.end }
 
 // Last returns the newest value: its determination, its day and no gap.
 func (s *Series) Last() Fix { return s.fix(len(s.values)-1, Determination) }
@@ -221,36 +236,56 @@ func (s *Series) At(basis Basis, day, today civil.Date) (Fix, error) {
 	return f, nil
 }
 
-// Extend returns a series with what Banco de México answered for all days since
-// from, in ascending order, as ParseSIE returns it. The days that both have must
-// agree, and from must leave no day between: a hole would be read as holidays.
-// version describes the whole; its Rows are set here. s stays as it is.
-func (s *Series) Extend(version Version, from civil.Date, answered []Observation) (*Series, error) {
+// Disagreement is a day about which two series disagree. A zero Rate is that of a
+// series without a value there.
+type Disagreement struct {
+	Day     civil.Date
+	Was, Is Rate
+}
+
+// Against compares the series with a later one, from its first day to its last:
+// published values do not change, and none goes or comes. is ascends; what it has
+// of other days is passed over.
+func (s *Series) Against(is []Observation) (found []Disagreement) {
 	last := s.values[len(s.values)-1].Day
-	if plus(last, 1).Before(from) {
-		return nil, fmt.Errorf("la serie termina el %s y la respuesta empieza el %s: pida los días que faltan", last, from)
-	}
-	values := make([]Observation, 0, len(s.values)+len(answered))
-	values = append(values, s.values...)
-	kept := sort.Search(len(s.values), func(i int) bool { return !s.values[i].Day.Before(from) })
-	for i, o := range answered {
-		switch {
-		case o.Day.Before(from) || i > 0 && !answered[i-1].Day.Before(o.Day):
-			return nil, fmt.Errorf("el %s está fuera de orden o antes de lo pedido, el %s", o.Day, from)
-		case o.Rate == 0:
-		case last.Before(o.Day):
-			values = append(values, o)
-		case kept == len(s.values) || s.values[kept] != o:
-			return nil, fmt.Errorf("el %s la serie dice otra cosa que la respuesta (%s): revise cuál se corrigió", o.Day, o.Rate)
-		default:
-			kept++
+	i := 0
+	for _, o := range is {
+		if o.Rate == 0 || o.Day.Before(s.values[0].Day) || last.Before(o.Day) {
+			continue
 		}
+		for i < len(s.values) && s.values[i].Day.Before(o.Day) {
+			found = append(found, Disagreement{Day: s.values[i].Day, Was: s.values[i].Rate})
+			i++
+		}
+		switch {
+		case s.values[i].Day != o.Day:
+			found = append(found, Disagreement{Day: o.Day, Is: o.Rate})
+			continue
+		case s.values[i].Rate != o.Rate:
+			found = append(found, Disagreement{o.Day, s.values[i].Rate, o.Rate})
+		}
+		i++
 	}
-	if kept < len(s.values) {
-		return nil, fmt.Errorf("la respuesta no tiene el %s, que la serie sí tiene", s.values[kept].Day)
+	for ; i < len(s.values); i++ {
+		found = append(found, Disagreement{Day: s.values[i].Day, Was: s.values[i].Rate})
 	}
-	version.Rows = len(values)
-	return newSeries(version, values), nil
+	return found
+}
+
+// Disagreements are the days of which the series that the binary carries has
+// another value, ascending; none of that series itself. It must not be changed.
+func (s *Series) Disagreements() []Disagreement { return s.disagreements }
+
+// Disagrees returns the value that the series which the binary carries has of a
+// day, when it is another one.
+func (s *Series) Disagrees(day civil.Date) (embedded Rate, ok bool) {
+	i, ok := slices.BinarySearchFunc(s.disagreements, day, func(d Disagreement, day civil.Date) int {
+		return int(d.Day.Compact()) - int(day.Compact())
+	})
+	if !ok {
+		return 0, false
+	}
+	return s.disagreements[i].Was, true
 }
 
 // ReadSeries reads the catalogue banxico_fix. Its version is of the last day.

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -118,8 +119,8 @@ func TestCalendarAgreesWithTheSeries(t *testing.T) {
 	checked := 0
 	for d := day("2007-01-01"); !s.Last().Day.Before(d); d = plus(d, 1) {
 		checked++
-		if bankingDay(d) != valued[d] && d != day("2010-09-17") {
-			t.Errorf("%s (%s): hábil %v, con dato %v", d, weekday(d), bankingDay(d), valued[d])
+		if BankingDay(d) != valued[d] && d != day("2010-09-17") {
+			t.Errorf("%s (%s): hábil %v, con dato %v", d, weekday(d), BankingDay(d), valued[d])
 		}
 	}
 	if checked != 6904 {
@@ -131,14 +132,14 @@ func TestCalendarAgreesWithTheSeries(t *testing.T) {
 func TestCalendarAhead(t *testing.T) {
 	var closed []string
 	for d := day("2026-01-01"); d.Year == 2026; d = plus(d, 1) {
-		if wd := weekday(d); !bankingDay(d) && wd != time.Saturday && wd != time.Sunday {
+		if wd := weekday(d); !BankingDay(d) && wd != time.Saturday && wd != time.Sunday {
 			closed = append(closed, d.String()[5:])
 		}
 	}
 	if got, want := strings.Join(closed, " "), "01-01 02-02 03-16 04-02 04-03 05-01 09-16 11-02 11-16 12-25"; got != want {
 		t.Errorf("2026: %s, se esperaba %s", got, want)
 	}
-	if bankingDay(day("2030-10-01")) || !bankingDay(day("2029-10-01")) || !bankingDay(day("2018-10-01")) {
+	if BankingDay(day("2030-10-01")) || !BankingDay(day("2029-10-01")) || !BankingDay(day("2018-10-01")) {
 		t.Error("1 de octubre del cambio de gobierno")
 	}
 }
@@ -184,48 +185,30 @@ func TestBasisNames(t *testing.T) {
 	}
 }
 
-func TestExtend(t *testing.T) {
-	base := newSeries(Version{}, []Observation{{day("2025-11-24"), 184997}, {day("2025-11-25"), 184308}})
-	f := func(from, want string, answered ...Observation) {
-		t.Helper()
-		longer, err := base.Extend(Version{ID: "banxico_fix", SHA256: "x"}, day(from), answered)
-		if want != "" {
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%v: %v, se esperaba %q", answered, err, want)
-			}
-			return
-		}
-		if err != nil {
-			t.Errorf("%v: %v", answered, err)
-			return
-		}
-		if last := longer.Last(); longer.Version().Rows != len(longer.values) || longer.Version().SHA256 != "x" || last.Version != longer.Version() {
-			t.Errorf("%v: %+v", answered, longer.Version())
-		}
-	}
+func TestAgainst(t *testing.T) {
 	o := func(d string, r Rate) Observation { return Observation{day(d), r} }
-	f("2025-11-26", "", o("2025-11-26", 183000))
-	f("2025-11-25", "", o("2025-11-25", 184308), o("2025-11-26", 183000), o("2025-11-27", 0))
-	f("2025-11-20", "", o("2025-11-24", 184997), o("2025-11-25", 184308))
-	f("2025-11-26", "")
-	f("2025-11-27", "pida los días que faltan", o("2025-11-27", 183000))
-	f("2025-11-25", "dice otra cosa", o("2025-11-25", 184309))
-	f("2025-11-24", "dice otra cosa", o("2025-11-25", 184308))
-	f("2025-11-20", "dice otra cosa", o("2025-11-21", 184965), o("2025-11-24", 184997), o("2025-11-25", 184308))
-	f("2025-11-25", "no tiene el 2025-11-25", o("2025-11-25", 0), o("2025-11-26", 183000))
-	f("2025-11-26", "fuera de orden", o("2025-11-27", 183000), o("2025-11-26", 183000))
-	f("2025-11-26", "antes de lo pedido", o("2025-11-25", 184308))
-
-	longer, err := base.Extend(Version{}, day("2025-11-26"), []Observation{o("2025-11-26", 183000), o("2025-11-27", 0), o("2025-11-28", 183100)})
-	if err != nil {
-		t.Fatal(err)
+	base := newSeries(Version{}, []Observation{o("2025-11-21", 184965), o("2025-11-24", 184997), o("2025-11-25", 184308)})
+	f := func(want string, is ...Observation) {
+		t.Helper()
+		var got []string
+		for _, d := range base.Against(is) {
+			got = append(got, fmt.Sprint(d.Day, " ", d.Was, " ", d.Is))
+		}
+		if strings.Join(got, "; ") != want {
+			t.Errorf("%v: %q, se esperaba %q", is, got, want)
+		}
 	}
-	if x, err := longer.At(Determination, day("2025-11-27"), now); err != nil || x.Rate != 183000 || x.Gap != BankHoliday {
-		t.Errorf("N/E: %+v %v", x, err)
-	}
-	if _, err := base.At(Determination, day("2025-11-26"), now); !errors.Is(err, ErrAfterSeries) {
-		t.Errorf("la serie de la que se parte cambió: %v", err)
-	}
+	same := []Observation{o("2025-11-21", 184965), o("2025-11-24", 184997), o("2025-11-25", 184308)}
+	f("", same...)
+	// Older and later days are its own business, and so is N/E.
+	f("", append(append([]Observation{o("1990-01-01", 1), o("2025-11-20", 184000)}, same...), o("2025-11-26", 0), o("2025-11-27", 183000))...)
+	f("", same[0], o("2025-11-22", 0), same[1], same[2])
+	f("2025-11-24 18.4997 18.4998", same[0], o("2025-11-24", 184998), same[2])
+	f("2025-11-24 18.4997 0.0000", same[0], same[2])
+	f("2025-11-24 18.4997 0.0000", same[0], o("2025-11-24", 0), same[2])
+	f("2025-11-25 18.4308 0.0000", same[0], same[1])
+	f("2025-11-22 0.0000 18.5000", same[0], o("2025-11-22", 185000), same[1], same[2])
+	f("2025-11-21 18.4965 0.0000; 2025-11-24 18.4997 0.0000; 2025-11-25 18.4308 0.0000")
 }
 
 func TestSeriesFile(t *testing.T) {

@@ -59,6 +59,9 @@ type Phone struct {
 	// 044, 045), in digits; empty when there was none. Those other than 52 and 0052
 	// have been void since August 2019.
 	Dialled string
+	// Assigned is the range of the numbering plan that holds the number: nil when
+	// none does, or when no plan is loaded (Phones.Plan). It is shared and read-only.
+	Assigned *Assignment
 }
 
 // Format returns XX XXXX XXXX or XXX XXX XXXX.
@@ -78,7 +81,28 @@ func (p *Phone) VoidPrefix() bool {
 // Phones is the catalogue of area codes.
 type Phones struct {
 	table *Table[AreaCode]
+	plan  *plan // nil: not loaded
+	basis string
 }
+
+// with is the catalogue with a numbering plan.
+func (p *Phones) with(plan *plan) *Phones {
+	if plan == nil {
+		return p
+	}
+	return &Phones{p.table, plan, p.basis + "; " + plan.version.Basis}
+}
+
+// Plan returns the version of the numbering plan; nil when none is loaded.
+func (p *Phones) Plan() *Version {
+	if p.plan == nil {
+		return nil
+	}
+	return &p.plan.version
+}
+
+// Basis is what the movement of a paid answer says of the versions.
+func (p *Phones) Basis() string { return p.basis }
 
 // Version returns what the catalogue was read from.
 func (p *Phones) Version() *Version { return p.table.Version() }
@@ -118,12 +142,20 @@ func (p *Phones) On(in string, day civil.Date) (Answer[Phone], error) {
 	if phone.Number[0] < '2' {
 		return Answer[Phone]{}, malformed("Un número nacional empieza con un dígito de 2 a 9; quite los prefijos 01, 044, 045 y el 1 después de +52.")
 	}
+	if p.plan != nil {
+		phone.Assigned = p.plan.find(phone.Number)
+	}
 	for _, n := range []int{2, 3} {
 		if i, ok := p.table.places[phone.Number[:n]]; ok {
 			a := p.table.at(i, day)
 			phone.Area, phone.Local = a.Row, phone.Number[n:]
 			return Answer[Phone]{Row: phone, Day: day, Standing: a.Standing, Version: a.Version}, nil
 		}
+	}
+	if phone.Assigned != nil {
+		// An area code that is newer than the list. Those of two digits are known.
+		phone.Area, phone.Local = AreaCode{Code: phone.Number[:3], Class: Geographic, Zone: phone.Assigned.Zone}, phone.Number[3:]
+		return Answer[Phone]{Row: phone, Day: day, Standing: listed(day, &p.plan.version), Version: &p.plan.version}, nil
 	}
 	return Answer[Phone]{}, &NotFoundError{Key: phone.Number[:3], Version: p.Version()}
 }
@@ -177,5 +209,5 @@ func ReadPhones(data []byte) (*Phones, error) {
 			return nil, fmt.Errorf("%s empieza con otra clave de área", key)
 		}
 	}
-	return &Phones{table}, nil
+	return &Phones{table: table, basis: table.version.Basis}, nil
 }

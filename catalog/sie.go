@@ -36,12 +36,18 @@ var ErrNoSeries = errors.New("la respuesta de Banco de México no trae la serie 
 // notPublished is what a day without value says in place of a number.
 const notPublished = "N/E"
 
+// Datum is a day of an answer of Banco de México, and its value as it is written.
+type Datum struct {
+	Observation
+	Text string
+}
+
 // ParseSIE reads the JSON answer of the SIE API for one series and returns its
 // days in ascending order, those without value (N/E) with a zero Rate. A series
 // without data is empty. A day that is written twice with different values, a
 // number that is no rate, or anything that is not the documented shape is an
 // error: nothing of a doubtful answer is used.
-func ParseSIE(data []byte, series string) ([]Observation, error) {
+func ParseSIE(data []byte, series string) ([]Datum, error) {
 	if len(data) > maxSIE {
 		return nil, fmt.Errorf("la respuesta ocupa %d bytes; el máximo es %d", len(data), maxSIE)
 	}
@@ -88,13 +94,13 @@ func ParseSIE(data []byte, series string) ([]Observation, error) {
 	if len(rows) > maxSIEObservations {
 		return nil, fmt.Errorf("la serie trae %d datos; el máximo es %d", len(rows), maxSIEObservations)
 	}
-	days := make([]Observation, 0, len(rows))
+	days := make([]Datum, 0, len(rows))
 	for _, r := range rows {
 		day, err := sieDay(r.Day)
 		if err != nil {
 			return nil, err
 		}
-		o := Observation{Day: day}
+		o := Datum{Observation{Day: day}, r.Value}
 		if r.Value != notPublished {
 			if o.Rate, err = ParseRate(r.Value); err != nil {
 				return nil, fmt.Errorf("%s: %w", day, err)
@@ -102,7 +108,7 @@ func ParseSIE(data []byte, series string) ([]Observation, error) {
 		}
 		days = append(days, o)
 	}
-	slices.SortFunc(days, func(a, b Observation) int { return int(a.Day.Compact()) - int(b.Day.Compact()) })
+	slices.SortFunc(days, func(a, b Datum) int { return int(a.Day.Compact()) - int(b.Day.Compact()) })
 	days = slices.Compact(days)
 	for i := 1; i < len(days); i++ {
 		if days[i-1].Day == days[i].Day {
