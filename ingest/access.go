@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strings"
 )
 
 // Access is how a download reaches its server where the network between needs
@@ -21,6 +22,12 @@ type Access struct {
 	// CAFile names a PEM file with certificates to trust for this source beside
 	// those of the system: the intermediate one that a server leaves out.
 	CAFile string
+	// TokenFile names the file with the secret that the server of the source asks
+	// for; nobody but its owner may read it. The secret goes to the official server,
+	// in a header, and nowhere else: not to a mirror, and into no message.
+	TokenFile string
+	// URL is where the file of the source is, for one that has no known address.
+	URL string
 }
 
 // ErrAccess says that an Access cannot be used; the message names the setting.
@@ -39,7 +46,27 @@ const maxCAFile = 4 << 20
 // reach is a downloader for a source and the way to it.
 func (d downloader) reach(source string, a Access) (*downloader, error) {
 	d.source = source
-	if a == (Access{}) {
+	s, known := Lookup(source)
+	if known && !s.indexed {
+		d.page = s.URL()
+	}
+	if a.TokenFile != "" {
+		if !known || s.token == "" {
+			return nil, fmt.Errorf("%w: %s no usa ningún token", ErrAccess, source)
+		}
+		d.header, d.tokenSetting = s.token, s.tokenSetting
+		var err error
+		if d.token, err = readToken(a.TokenFile); err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrAccess, s.tokenSetting, err)
+		}
+	}
+	if a.URL != "" {
+		u, err := url.Parse(a.URL)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return nil, fmt.Errorf("%w: fuentes.%s.url no es una URL http:// o https://", ErrAccess, source)
+		}
+	}
+	if a.Proxy == "" && a.CAFile == "" {
 		return &d, nil
 	}
 	d.transport = d.transport.Clone()
@@ -60,6 +87,38 @@ func (d downloader) reach(source string, a Access) (*downloader, error) {
 	}
 	return &d, nil
 }
+
+// maxToken is several times what the tokens of any authority measure (64 bytes).
+const maxToken = 1024
+
+// readToken reads a secret. No error repeats any of it.
+func readToken(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return "", fmt.Errorf("%s lo pueden leer otros: chmod 600 %s", path, path)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxToken+1))
+	if err != nil {
+		return "", err
+	}
+	token := strings.TrimSpace(string(text))
+	if len(text) > maxToken || len(token) < minToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", fmt.Errorf("%s no tiene un token: se espera una sola línea de %d a %d letras y dígitos", path, minToken, maxToken)
+	}
+	return token, nil
+}
+
+// minToken keeps a file that was filled by mistake from passing for a secret; those
+// of Banco de México have 64.
+const minToken = 16
 
 // withCAFile are the authorities of the system and those of a file.
 func withCAFile(path string) (*x509.CertPool, error) {

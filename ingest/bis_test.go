@@ -114,7 +114,7 @@ func TestRegistry(t *testing.T) {
 	const base = "https://wu1agsprosta001.blob.core.windows.net/agsc-publicaciones"
 	f("sat_69b", base+mirror.Listado69B)
 	f("sat_69b_bis", base+mirror.Listado69BBis)
-	if got := strings.Join(Sources(), " "); got != "sat_69b sat_69b_bis" {
+	if got := strings.Join(Sources(), " "); got != "sat_69b sat_69b_bis banxico_fix banxico_spei ift_numeracion" {
 		t.Error(got)
 	}
 }

@@ -22,7 +22,7 @@ var (
 
 // decidable are the faults of a table that can be read: a person who has looked
 // may know better.
-var decidable = []string{tabular.FewerRows, tabular.OlderCut, tabular.FutureCut, tabular.Withdrawn, tabular.NoRows, tabular.Unended, tabular.OtherList}
+var decidable = []string{tabular.FewerRows, tabular.OlderCut, tabular.FutureCut, tabular.Withdrawn, tabular.NoRows, tabular.Unended, tabular.OtherList, tabular.Changed}
 
 // Accept puts a version in quarantine into service, because a person says so:
 // its kept official bytes are read again by today's reader, and become a version

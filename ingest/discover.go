@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"cotejo/civil"
 	"cotejo/snapshots"
 )
 
@@ -64,9 +65,12 @@ type place struct{ address, official string }
 // file at the one before. There is always one; what the index page says against
 // what is expected is in the notices.
 func (in *ingestion) locate(ctx context.Context, d *downloader) []place {
+	s := in.source
+	if !s.indexed {
+		return []place{s.place(in)}
+	}
 	in.report(Step{Phase: Locating})
 	defer in.report(Step{Phase: Locating, Done: true})
-	s := in.source
 	root, index := s.base, indexPage
 	if in.Mirror != "" {
 		root = strings.TrimRight(in.Mirror, "/")
@@ -94,6 +98,22 @@ func (in *ingestion) locate(ctx context.Context, d *downloader) []place {
 		places = append(places, place{root + s.container() + rest(s.path), s.URL()})
 	}
 	return places
+}
+
+// place is where a source is that no index page links to.
+func (s *Source) place(in *ingestion) place {
+	rest := s.path
+	if s.query != nil {
+		rest += "?" + s.query(civil.Of(in.Now))
+	}
+	p := place{s.base + rest, s.base + rest}
+	if s.page != "" {
+		p = place{in.Access.URL, s.page}
+	}
+	if in.Mirror != "" {
+		p.address = strings.TrimRight(in.Mirror, "/") + rest
+	}
+	return p
 }
 
 func (in *ingestion) notice(code, format string, args ...any) {

@@ -23,6 +23,11 @@ const maxRedirects = 5
 type downloader struct {
 	transport *http.Transport
 	source    string // for messages and figures
+	page      string // where people find the publication; "": the index page
+
+	token        string // secret of the official server, sent in header; "": none
+	header       string
+	tokenSetting string // where it is configured
 
 	deadline time.Duration // for a source as a whole: index page, attempts and waits
 	attempt  time.Duration // for one attempt at a file
@@ -133,6 +138,9 @@ func (d *downloader) open(ctx context.Context, a ask) (*obtained, error) {
 	req.Header.Set("Accept", "*/*")
 	req.Header.Set("Accept-Language", "es-MX,es;q=0.9")
 	req.Header.Set("Accept-Encoding", "identity")
+	if d.token != "" {
+		req.Header.Set(d.header, d.token)
+	}
 	if a.known != nil && a.known.etag != "" {
 		req.Header.Set("If-None-Match", a.known.etag)
 	}

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -156,8 +157,8 @@ var refusals = []struct {
 	// A guard that refuses us refuses more the more we ask.
 	{http.StatusForbidden, http.StatusForbidden, false, false, "si sigue así, salga por otra red con fuentes.{source}.proxy o cargue el archivo con --file"},
 	{http.StatusProxyAuthRequired, http.StatusProxyAuthRequired, false, false, proxyAdvice},
-	{http.StatusNotFound, http.StatusNotFound, false, true, "busque el archivo en " + indexPage + " y cárguelo con --file"},
-	{http.StatusGone, http.StatusGone, false, true, "busque el archivo en " + indexPage + " y cárguelo con --file"},
+	{http.StatusNotFound, http.StatusNotFound, false, true, "busque el archivo en {page} y cárguelo con --file"},
+	{http.StatusGone, http.StatusGone, false, true, "busque el archivo en {page} y cárguelo con --file"},
 }
 
 // refused is the failure of an answer other than 200.
@@ -167,6 +168,9 @@ func (d *downloader) refused(r *http.Response) error {
 		if row.from <= r.StatusCode && r.StatusCode <= row.to {
 			f.again, f.gone, f.advice = row.again, row.gone, d.tell(row.advice, nil)
 		}
+	}
+	if d.token != "" && slices.Contains([]int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden}, r.StatusCode) {
+		f.advice = "revise que el token de " + d.tokenSetting + " sea válido y no esté bloqueado"
 	}
 	if f.again && f.after > d.longest {
 		f.what += fmt.Sprintf(" y pide esperar %v", f.after)
@@ -183,7 +187,7 @@ func (d *downloader) tell(text string, err error) string {
 	if err != nil {
 		said = cut(printable(err.Error()), maxSaid)
 	}
-	return strings.NewReplacer("{source}", d.source, "{error}", said).Replace(text)
+	return strings.NewReplacer("{source}", d.source, "{page}", cmp.Or(d.page, indexPage), "{error}", said).Replace(text)
 }
 
 // retryAfter is how long a server asks to wait, 0 when it does not. A moment is

@@ -76,6 +76,10 @@ const (
 // even that is known.
 var ErrUndated = errors.New("nada dice de qué fecha es el archivo: indíquela con --corte AAAA-MM-DD")
 
+// ErrUnconfigured says that a source cannot be downloaded before something is
+// configured; the message says what, and how to get it. Nothing is recorded.
+var ErrUnconfigured = errors.New("falta configurar la fuente")
+
 // ErrNoSpace says that the disk has no room; nothing was published.
 var ErrNoSpace = errors.New("no hay espacio para cargar la fuente; libere espacio en el disco y repita la carga")
 
@@ -129,7 +133,7 @@ func Ingest(ctx context.Context, c *snapshots.Catalogue, r Request) (result Resu
 // run obtains the bytes, and does all that needs the lock.
 func (in *ingestion) run(ctx context.Context) (result Result, err error) {
 	failure := in.obtain(ctx)
-	if failure != nil && (ctx.Err() != nil || in.loose()) {
+	if failure != nil && (ctx.Err() != nil || in.loose() || errors.Is(failure, ErrUnconfigured)) {
 		return Result{}, failure // nothing to write down
 	}
 	unlock, err := in.lock(ctx)
@@ -446,7 +450,29 @@ func (in *ingestion) gates(sum *tabular.Summary, o *snapshots.Origin) ([]snapsho
 	if gone != nil {
 		faults = append(faults, withdrawnFault(gone, in.active))
 	}
-	return in.waive(faults, o), nil
+	own, err := in.judged()
+	if err != nil {
+		return nil, err
+	}
+	return in.waive(append(faults, own...), o), nil
+}
+
+// judged is what the source itself says of the staged bytes.
+func (in *ingestion) judged() ([]snapshots.Fault, error) {
+	if in.source.judge == nil {
+		return nil, nil
+	}
+	var before snapshots.Opener
+	if in.active != nil {
+		before = func() (io.ReadCloser, error) { return in.catalogue.Official(*in.active) }
+	}
+	faults, notices, err := in.source.judge(before, in.stage.Open)
+	for _, n := range notices {
+		if !slices.Contains(in.notices, n) {
+			in.notices = append(in.notices, n)
+		}
+	}
+	return faults, err
 }
 
 // withdrawn returns the version of the history whose bytes are staged and that a

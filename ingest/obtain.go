@@ -71,7 +71,7 @@ func (in *ingestion) open() (*obtained, error) {
 
 // download gets the file from its server.
 func (in *ingestion) download(ctx context.Context) error {
-	d, err := overHTTP.reach(in.source.Schema.Source, in.Access)
+	d, err := in.reach()
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (in *ingestion) download(ctx context.Context) error {
 		in.from = p
 		err = d.get(timed, ask{p.address, in.source.MaxBytes, in.known(p.address)}, in.report, func(o *obtained, n int) error {
 			o.official = p.official
-			return in.attempt(ctx, o, n < d.attempts)
+			return in.attempt(ctx, d, o, n < d.attempts)
 		})
 		if f, ok := errors.AsType[*failure](err); !ok || !f.gone {
 			break
@@ -94,11 +94,28 @@ func (in *ingestion) download(ctx context.Context) error {
 	return err
 }
 
+// reach is the way to the server. A mirror is given no secret.
+func (in *ingestion) reach() (*downloader, error) {
+	access := in.Access
+	if in.Mirror != "" {
+		access.TokenFile, access.URL = "", ""
+	} else if lacks := in.source.Lacks(access); lacks != "" {
+		return nil, fmt.Errorf("%w: %s", ErrUnconfigured, lacks)
+	}
+	return overHTTP.reach(in.source.Schema.Source, access)
+}
+
 // attempt takes one answer of the server. A body that ends early is worth
 // another attempt, if there is one; the last is judged as what arrived.
-func (in *ingestion) attempt(ctx context.Context, o *obtained, again bool) error {
+func (in *ingestion) attempt(ctx context.Context, d *downloader, o *obtained, again bool) error {
 	if err := in.receive(ctx, o); err != nil {
 		return err
+	}
+	if told, err := in.bytes.holds(d.token); err != nil {
+		return err
+	} else if told {
+		in.bytes.close()
+		return &failure{what: "su respuesta repite el token con el que se le preguntó: no se guarda"}
 	}
 	if len(in.faults) > 0 {
 		if again {

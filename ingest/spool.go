@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"hash"
@@ -40,6 +41,16 @@ func (s *spool) sha256() string { return hex.EncodeToString(s.sum.Sum(nil)) }
 
 // open reads the bytes from their beginning, as often as wanted until close.
 func (s *spool) open() io.Reader { return io.NewSectionReader(s.f, 0, math.MaxInt64) }
+
+// holds reports whether a secret is among the bytes, which are few of a server that
+// is told one; "" is none.
+func (s *spool) holds(secret string) (bool, error) {
+	if secret == "" {
+		return false, nil
+	}
+	content, err := io.ReadAll(s.open())
+	return bytes.Contains(content, []byte(secret)), err
+}
 
 func (s *spool) close() {
 	if s.f != nil {

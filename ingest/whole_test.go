@@ -17,6 +17,9 @@ func TestCutInTheLastCell(t *testing.T) {
 	hurried(t)
 	for _, source := range Sources() {
 		tr := newTrial(t, source)
+		if tr.good[0] == '{' {
+			continue // JSON says where it ends: TestFaults
+		}
 		// One column has text in the last row of each list, and the filler rows go.
 		whole := strings.TrimRight(string(tr.good), ",\r\n")
 		whole = whole[:strings.LastIndexByte(whole, '\n')+1]

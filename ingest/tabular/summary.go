@@ -22,6 +22,8 @@ const (
 	OlderCut  = "CORTE_ANTERIOR" // older than what is in service
 	FutureCut = "CORTE_FUTURO"   // of a day that has not come
 	Withdrawn = "RETIRADA"       // a person took it out of service
+	Changed   = "VALOR_CAMBIADO" // it says something else of what was published before
+	Rejected  = "RECHAZO"        // the server's refusal in the place of data
 	Failed    = "LECTOR"         // our own reader failed on it
 )
 

@@ -86,6 +86,9 @@ func File(stage int, name string) (content []byte, ok bool) {
 	if name == Index {
 		return index(stage), true
 	}
+	if content, ok := catalogFile(stage, name); ok {
+		return content, true
+	}
 	name = strings.TrimPrefix(name, container)
 	if !slices.Contains(lists, name) {
 		return nil, false
@@ -145,6 +148,10 @@ func Handler(stage func() int) http.Handler {
 			kind = "text/html; charset=utf-8"
 		case path.Base(Listado69BBis):
 			modified = calendarBis[n].modified
+		case path.Base(FIX), path.Base(SPEI):
+			kind, modified = "application/json; charset=utf-8", time.Time{} // made when it is asked for
+		case path.Base(Numbering):
+			kind, modified = "text/csv; charset=utf-8", calendar[0].modified
 		}
 		w.Header().Set("Content-Type", kind)
 		w.Header().Set("ETag", etag(content))
