@@ -1,13 +1,16 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"cotejo/catalog"
 	"cotejo/ledger"
+	"cotejo/operation"
 )
 
 // TestCatalogueIsPaid: an answer leaves a movement that names its version, with a
@@ -122,4 +125,67 @@ func TestEveryKeyAnswers(t *testing.T) {
 	if want := 147 + 19 + 24 + 22 + 420; asked != want {
 		t.Errorf("%d keys, want %d", asked, want)
 	}
+}
+
+// TestBasisOfLoadedLists: a movement names every version that its answer is from,
+// those that were loaded by the bytes as received.
+func TestBasisOfLoadedLists(t *testing.T) {
+	f := newFixture(t)
+	ask := func(target string) string {
+		t.Helper()
+		if a := f.get(target, "live"); a.status != 200 {
+			t.Fatalf("%s: %d %s", target, a.status, a.body)
+		}
+		list := f.movements("live")
+		return list[len(list)-1].Basis
+	}
+	embedded := catalog.Embedded()
+	before := ask("/v1/catalogo/banco/002")
+	f.loadScripted(3, "fix", "", "")
+	f.loadScripted(3, "spei", "", "")
+	f.loadScripted(3, "numeracion", "", "")
+	loaded := func(source, day string) string {
+		ed := f.live.Acquire()
+		defer ed.Release()
+		return source + " " + day + " sha256 " + ed.Source(source).Version().SHA256[:12]
+	}
+	want := func(target, basis string) {
+		t.Helper()
+		if got := ask(target); got != basis {
+			t.Errorf("%s: %q, want %q", target, got, basis)
+		}
+	}
+	want("/v1/economia/tipo-cambio?fecha=2026-08-14", loaded("banxico_fix", "2026-09-17"))
+	want("/v1/catalogo/banco/002", before+"; "+loaded("banxico_spei", "2026-09-01"))
+	want("/v1/catalogo/telefono/5512345678", embedded.Phones.Version().Basis+"; "+loaded("ift_numeracion", "2026-09-02"))
+	want("/v1/catalogo/sat/regimen/601", embedded.Regimes.Version().Basis)
+}
+
+// TestCataloguesOfTheEditionCostNothing: that answers are given from an edition
+// adds no allocation to a request; these are the figures of before it did.
+func TestCataloguesOfTheEditionCostNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("under the race detector, which runs -short, more is allocated")
+	}
+	f := newFixture(t)
+	f1 := func(id string, most float64, args ...operation.Arg) {
+		t.Helper()
+		i := slices.IndexFunc(f.table, func(op *operation.Operation) bool { return op.ID == id })
+		dst := make([]byte, 0, 16<<10)
+		r := &operation.Request{Operation: f.table[i], Key: []byte(f.keys["test"]), Args: args}
+		if n := testing.AllocsPerRun(500, func() {
+			if _, err := f.pipeline.Do(context.Background(), r, dst); err != nil {
+				t.Fatal(err)
+			}
+		}); n > most {
+			t.Errorf("%s: %v allocations, at most %v", id, n, most)
+		}
+	}
+	arg := func(in operation.In, name, value string) operation.Arg {
+		return operation.Arg{In: in, Name: name, Value: value}
+	}
+	f1("consultarBanco", 3, arg(operation.InPath, "clave", "002"))
+	f1("consultarClaveSAT", 10, arg(operation.InPath, "tipo", "regimen"), arg(operation.InPath, "clave", "601"))
+	f1("consultarTelefono", 4, arg(operation.InPath, "numero", "5512345678"))
+	f1("consultarTipoCambio", 21, arg(operation.InQuery, "fecha", "2024-12-27"))
 }

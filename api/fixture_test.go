@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,6 +24,7 @@ import (
 
 	"cotejo/accounts"
 	"cotejo/catalog"
+	"cotejo/civil"
 	"cotejo/ingest"
 	"cotejo/ledger"
 	"cotejo/operation"
@@ -72,8 +74,8 @@ func newFixture(t testing.TB) *fixture {
 	for _, file := range sandbox.Files() {
 		f.ingest(tests, ingest.Request{Source: file.Source, Name: file.Name, Content: file.Open, Corte: file.Corte, Now: file.Downloaded})
 	}
-	f.live = must(snapshots.NewLive(f.sources))
-	testLive := must(snapshots.NewLive(tests))
+	f.live = must(snapshots.NewLive(f.sources, catalog.Prepare))
+	testLive := must(snapshots.NewLive(tests, catalog.Prepare))
 
 	pebble := must(store.OpenPebble("cuentas", store.PebbleOptions{FS: f.disk}))
 	f.store = &heldStore{Store: pebble}
@@ -168,14 +170,33 @@ func (f *fixture) loadStage(stage int) ingest.Result {
 	return f.load(content)
 }
 
-// loadStageBis does so with the list under article 69-B Bis.
-func (f *fixture) loadStageBis(stage int) ingest.Result {
+// scripted are the sources of the mirror beside sat_69b, by their names in scripts.
+var scripted = map[string]struct{ source, file string }{
+	"bis":        {"sat_69b_bis", mirror.Listado69BBis},
+	"fix":        {"banxico_fix", mirror.FIX},
+	"spei":       {"banxico_spei", mirror.SPEI},
+	"numeracion": {"ift_numeracion", mirror.Numbering},
+}
+
+// loadScripted makes a stage of one of them the current edition, with one text in
+// it replaced, if any.
+func (f *fixture) loadScripted(stage int, name, from, to string) {
 	f.t.Helper()
-	content, ok := mirror.File(stage, mirror.Listado69BBis)
-	if !ok {
-		f.t.Fatalf("the mirror has no stage %d", stage)
+	s, known := scripted[name]
+	content, ok := mirror.File(stage, s.file)
+	if !known || !ok || from != "" && bytes.Count(content, []byte(from)) != 1 {
+		f.t.Fatalf("the mirror has no stage %d of %q, or not one %q in it", stage, name, from)
 	}
-	return f.loadAs("sat_69b_bis", "Listado_69_B_Bis_Completo.csv", content)
+	if from != "" {
+		content = bytes.Replace(content, []byte(from), []byte(to), 1)
+	}
+	f.loadAs(s.source, path.Base(s.file), content)
+}
+
+// corteOf are days of the lists that state none.
+var corteOf = map[string]civil.Date{
+	"banxico_spei":   {Year: 2026, Month: 9, Day: 1},
+	"ift_numeracion": {Year: 2026, Month: 9, Day: 2},
 }
 
 func (f *fixture) load(content []byte) ingest.Result {
@@ -186,7 +207,7 @@ func (f *fixture) load(content []byte) ingest.Result {
 func (f *fixture) loadAs(source, name string, content []byte) ingest.Result {
 	f.t.Helper()
 	r := f.ingest(f.sources, ingest.Request{
-		Source: source, Name: name, Now: f.clock(),
+		Source: source, Name: name, Corte: corteOf[source], Now: f.clock(),
 		Content: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil },
 	})
 	if _, err := f.live.Refresh(); err != nil {

@@ -12,12 +12,14 @@ import (
 	"time"
 
 	"cotejo/operation"
+	"cotejo/testdata/mirror"
 )
 
 // TestScripts runs testdata/*.txt: the contract of the HTTP interface, for
 // people to read. Each file starts with an empty service (see newFixture).
 //
-//	load STAGE [bis]            ingest a stage of the mirror as sat_69b, or as sat_69b_bis
+//	load STAGE [NAME]           ingest a stage of the mirror as sat_69b, or as one of scripted
+//	offer NAME TEXT => TEXT     ingest the last stage as one of scripted, with a text replaced
 //	quarantine                  offer a page of HTML as sat_69b
 //	advance DURATION            let the clock run
 //	full, room                  the disk has no room for a record, or has it again
@@ -85,12 +87,16 @@ func runScript(t *testing.T, file string) {
 		word, rest, _ := strings.Cut(line, " ")
 		switch word {
 		case "load":
-			stage, bis := strings.CutSuffix(rest, " bis")
-			if n := must(strconv.Atoi(stage)); bis {
-				f.loadStageBis(n)
+			stage, name, named := strings.Cut(rest, " ")
+			if n := must(strconv.Atoi(stage)); named {
+				f.loadScripted(n, name, "", "")
 			} else {
 				f.loadStage(n)
 			}
+		case "offer":
+			name, change, _ := strings.Cut(rest, " ")
+			from, to, _ := strings.Cut(change, " => ")
+			f.loadScripted(mirror.Stages-1, name, from, to)
 		case "quarantine":
 			f.load([]byte("<!DOCTYPE html><html><body>En mantenimiento</body></html>"))
 		case "advance":

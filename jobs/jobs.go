@@ -42,6 +42,9 @@ const (
 	Interrupted Status = "interrumpida" // the process was asked to end, or died
 	Running     Status = "en_curso"
 	Pending     Status = "pendiente" // it never ran
+	// Unconfigured: it cannot work before something is configured, and does not fail.
+	// It is looked at again at its next scheduled moment.
+	Unconfigured Status = "sin_configurar"
 )
 
 // settled reports whether nothing is left to be done until the next time.
@@ -49,7 +52,7 @@ func (s Status) settled() bool { return s == OK || s == Unchanged || s == Quaran
 
 // Result is what a run says of itself. A zero Status means OK.
 type Result struct {
-	Status Status // OK, Unchanged, Quarantined, or Busy with an error
+	Status Status // OK, Unchanged, Quarantined, Unconfigured, or Busy with an error
 	// Detail is one line for everybody, also when there is an error: health shows
 	// it to the world.
 	Detail string

@@ -529,7 +529,7 @@ func TestWrongJobsAreRefused(t *testing.T) {
 // TestHealthKnowsEveryStatus: the schema of its answer lists them.
 func TestHealthKnowsEveryStatus(t *testing.T) {
 	all := []string{}
-	for _, s := range []Status{OK, Unchanged, Quarantined, Failed, Interrupted, Busy, Running, Pending} {
+	for _, s := range []Status{OK, Unchanged, Quarantined, Failed, Interrupted, Busy, Running, Pending, Unconfigured} {
 		all = append(all, string(s))
 	}
 	if !slices.Equal(all, platform.JobStatuses) {

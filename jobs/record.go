@@ -145,7 +145,7 @@ func (r *record) check(job string) error {
 	}
 	for _, run := range r.Runs {
 		switch run.Status {
-		case OK, Unchanged, Quarantined, Failed, Busy, Interrupted, Running:
+		case OK, Unchanged, Quarantined, Failed, Busy, Interrupted, Running, Unconfigured:
 		default:
 			return fmt.Errorf("status %q", run.Status)
 		}

@@ -62,11 +62,10 @@ type Operation struct {
 	// request may carry an Idempotency-Key. An *InvalidError refuses the input.
 	Ask func(Input) (query.Question, error)
 	// Compute answers from the input alone, or from tables of this program or of the
-	// edition (Input.Edition), and
-	// leaves no record: a charged answer leaves a movement. It appends the members of
-	// the answer to dst, the first without a comma before it. It has simular as Ask
-	// has, and Idempotency-Key unless a part of its input is WriteOnly. An
-	// *InvalidError refuses the input.
+	// edition (Input.Edition), and leaves no record: a charged answer leaves a
+	// movement. It appends the members of the answer to dst, the first without a comma
+	// before it. It has simular as Ask has, and Idempotency-Key unless a part of its
+	// input is WriteOnly. An *InvalidError refuses the input.
 	Compute func(dst []byte, in Input) ([]byte, Computed, error)
 	// Read answers for free and leaves no record.
 	Read func(context.Context, Call) (Response, error)

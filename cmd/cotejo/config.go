@@ -30,6 +30,7 @@ var settings = []setting{
 	{"addr", "127.0.0.1:8080", "dirección en la que escucha el servicio"},
 	{"mirror", "", "raíz desde la que se descargan las fuentes; vacía: los servidores oficiales"},
 	{"pepper_file", "", "archivo con el secreto de las llaves; vacío: DATA/pepper, creado al primer arranque"},
+	{"banxico_token_file", "", "archivo con el token del SIE de Banco de México, para el FIX; vacío: se responde la serie incluida"},
 	{"anchor", "", "archivo que recuerda hasta dónde llegan las cuentas, mejor en otro disco; vacío: DATA/ancla.json"},
 	{"min_free", "auto", "espacio libre bajo el cual no se acepta nada con costo: 2GiB, 500MB; auto: 5 % del disco, de 1 a 16 GiB; 0: sin límite"},
 	{"metrics_addr", "127.0.0.1:9180", "dirección de GET /metrics, nunca la pública; vacía: sin métricas"},
@@ -44,6 +45,9 @@ var sourceSettings = func() (all []setting) {
 		all = append(all,
 			setting{"fuentes." + id + ".proxy", "", "proxy para descargar " + id},
 			setting{"fuentes." + id + ".ca_file", "", "archivo PEM con autoridades o certificados intermedios que además valen para " + id})
+		if s, _ := ingest.Lookup(id); s.NeedsURL() {
+			all = append(all, setting{"fuentes." + id + ".url", "", "dirección del archivo de " + id + ", que no tiene una fija"})
+		}
 	}
 	return all
 }()
@@ -213,7 +217,7 @@ func isAddress(s string) bool {
 func (c configuration) displayed(key string) string {
 	value := c.get(key)
 	end := strings.LastIndexByte(value, '@')
-	if key != "mirror" && !strings.HasSuffix(key, ".proxy") || end < 0 {
+	if key != "mirror" && !strings.HasSuffix(key, ".proxy") && !strings.HasSuffix(key, ".url") || end < 0 {
 		return value
 	}
 	scheme, _, ok := strings.Cut(value, "://")
@@ -225,7 +229,23 @@ func (c configuration) displayed(key string) string {
 
 // access is how the server of a source is reached.
 func (c configuration) access(source string) ingest.Access {
-	return ingest.Access{Proxy: c.get("fuentes." + source + ".proxy"), CAFile: c.get("fuentes." + source + ".ca_file")}
+	a := ingest.Access{
+		Proxy: c.get("fuentes." + source + ".proxy"), CAFile: c.get("fuentes." + source + ".ca_file"), URL: c.get("fuentes." + source + ".url"),
+	}
+	if s, _ := ingest.Lookup(source); s.NeedsToken() {
+		a.TokenFile = c.get("banxico_token_file")
+	}
+	return a
+}
+
+// lacks says what has to be configured before a source can be downloaded; "" when
+// nothing is.
+func (c configuration) lacks(source string) string {
+	s, ok := ingest.Lookup(source)
+	if !ok || c.get("mirror") != "" {
+		return ""
+	}
+	return s.Lacks(c.access(source))
 }
 
 // nearest suggests the setting that a mistyped key may have meant.

@@ -33,6 +33,18 @@ var demoSources = []struct {
 }{
 	{"sat_69b", mirror.Corte},
 	{"sat_69b_bis", mirror.CorteBis},
+	// The catalogues have one version: that of the last stage.
+	{"banxico_fix", newest},
+	{"banxico_spei", newest},
+	{"ift_numeracion", newest},
+}
+
+// newest is a corte of the last stage alone.
+func newest(stage int) civil.Date {
+	if stage < mirror.Stages-1 {
+		return civil.Date{}
+	}
+	return civil.Date{Year: 9999, Month: 12, Day: 31}
 }
 
 type demoCmd struct {
@@ -98,7 +110,11 @@ func runDemo(a *app, config configuration) error {
 		return errors.Join(err, n.close())
 	}
 	for i, source := range demoSources {
-		fmt.Fprintf(out, "✓ %s: %d versiones descargadas, verificadas e indexadas\n", source.id, versions[i])
+		noun := "versiones descargadas, verificadas e indexadas"
+		if versions[i] == 1 {
+			noun = "versión descargada, verificada e indexada"
+		}
+		fmt.Fprintf(out, "✓ %s: %d %s\n", source.id, versions[i], noun)
 	}
 
 	live, test, err := demoAccount(a.ctx, n)
@@ -123,10 +139,12 @@ func runDemo(a *app, config configuration) error {
 Pruebe:
   curl -s -H 'X-Api-Key: %s' %s/v1/empresa/EFO010101AA1
   curl -s -H 'X-Api-Key: %s' %s/v1/empresa/PRE010101AA1
+  curl -s -H 'X-Api-Key: %s' '%s/v1/economia/tipo-cambio?fecha=%s&monto=100'
+  curl -s -H 'X-Api-Key: %s' %s/v1/catalogo/telefono/5512345678
   curl -s %s/v1/salud
   %s verify all --data %s   # recalcula cada respuesta desde los archivos
 Ctrl-C termina.
-`, base, live, pesos(demoBalance), test, live, base, test, base, base, os.Args[0], config.get("data"))
+`, base, live, pesos(demoBalance), test, live, base, test, base, live, base, mirror.LastFIX(mirror.Stages-1), live, base, base, os.Args[0], config.get("data"))
 	return s.serve(a.ctx, l)
 }
 

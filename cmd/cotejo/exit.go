@@ -62,7 +62,8 @@ func exitCode(err error) int {
 		return exitInterrupted
 	case errors.Is(err, store.ErrInUse):
 		return exitInUse
-	case errors.Is(err, accounts.ErrPepper), errors.As(err, &anchor), errors.Is(err, ledger.ErrAnchor), errors.Is(err, backup.ErrNewer), errors.Is(err, ingest.ErrAccess):
+	case errors.Is(err, accounts.ErrPepper), errors.As(err, &anchor), errors.Is(err, ledger.ErrAnchor), errors.Is(err, backup.ErrNewer),
+		errors.Is(err, ingest.ErrAccess), errors.Is(err, ingest.ErrUnconfigured):
 		return exitConfig
 	case errors.Is(err, accounts.ErrInvalid), errors.Is(err, accounts.ErrTooManyKeys), errors.Is(err, accounts.ErrTooManyOrganizations), errors.Is(err, ingest.ErrUndated),
 		errors.Is(err, snapshots.ErrNewer), errors.Is(err, snapshots.ErrDecision), errors.Is(err, ingest.ErrUndecidable), errors.Is(err, backup.ErrTarget):

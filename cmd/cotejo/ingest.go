@@ -9,11 +9,12 @@ import (
 
 	"cotejo/civil"
 	"cotejo/ingest"
+	"cotejo/jobs"
 )
 
 type ingestCmd struct {
 	Sources []string `arg:"" optional:"" name:"fuente" help:"Fuentes; ninguna: todas."`
-	File    []string `help:"Lee un archivo en lugar de descargar; .gz se desempaca." placeholder:"FUENTE=RUTA"`
+	File    []string `help:"Lee un archivo en lugar de descargar; .gz se desempaca. Con una sola fuente basta la ruta." placeholder:"FUENTE=RUTA"`
 	Mirror  *string  `help:"Raíz desde la que se descarga." placeholder:"URL"`
 	Corte   string   `help:"Fecha de corte, si el archivo no la dice." placeholder:"AAAA-MM-DD"`
 	History bool     `help:"Archivos antiguos: entran en la historia por su fecha; lo que está en servicio sigue sirviendo."`
@@ -31,6 +32,7 @@ type ingestReply struct {
 	// Rejected names who decided that these bytes stay in quarantine.
 	Rejected string `json:"rechazada_por,omitempty"`
 	Edition  string `json:"edicion_sha256,omitempty"`
+	Lacks    string `json:"falta,omitempty"` // what has to be configured first
 }
 
 // Run loads each source in turn; one that fails keeps no other from its turn. A running server of the same data directory
@@ -48,6 +50,11 @@ func (c *ingestCmd) Run(a *app) error {
 	var failures []error
 	quarantined := 0
 	for _, r := range requests {
+		// Who asks for all of them does not ask for one that cannot be had.
+		if lacks := a.config.lacks(r.Source); lacks != "" && len(c.Sources) == 0 && len(c.File) == 0 {
+			replies = append(replies, ingestReply{Source: r.Source, Result: string(jobs.Unconfigured), Lacks: lacks})
+			continue
+		}
 		progress := ingest.NewProgress(a.stderr)
 		r.Progress, r.Free = progress.Report, roomOn(a.config, dir)
 		reply, err := dir.load(a.ctx, r)
@@ -136,6 +143,8 @@ func (r *ingestReply) brief() string {
 // text is for a person on a terminal.
 func (r *ingestReply) text() string {
 	switch {
+	case r.Lacks != "":
+		return fmt.Sprintf("%s  - sin configurar: %s\n", r.Source, r.Lacks)
 	case r.Result == string(ingest.Activated):
 		return fmt.Sprintf("%s  ✓ %s\n  sha256  %s\n  edición %s\n", r.Source, r.brief(), r.SHA256, r.Edition)
 	case r.waits():
@@ -170,8 +179,12 @@ func (c *ingestCmd) requests(a *app) ([]ingest.Request, error) {
 		return nil, exitWith(exitUsage, "--corte es la fecha de un archivo: cárguelos uno por uno")
 	}
 	var requests []ingest.Request
+	names := c.Sources
 	for _, f := range c.File {
 		source, path, ok := strings.Cut(f, "=")
+		if !ok && len(c.Sources) == 1 && len(c.File) == 1 { // the file of the source that is named
+			source, path, ok, names = c.Sources[0], f, true, nil
+		}
 		if !ok {
 			return nil, exitWith(exitUsage, "--file «%s»: se espera FUENTE=RUTA, como sat_69b=Listado_completo_69-B.csv", f)
 		}
@@ -180,7 +193,6 @@ func (c *ingestCmd) requests(a *app) ([]ingest.Request, error) {
 		}
 		requests = append(requests, ingest.Request{Source: source, File: path, Corte: corte, History: c.History, Now: now()})
 	}
-	names := c.Sources
 	if len(names) == 0 && len(requests) == 0 {
 		names = ingest.Sources()
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"cotejo/catalog"
 	"cotejo/civil"
 	"cotejo/ingest"
 	"cotejo/jobs"
@@ -35,13 +36,22 @@ const (
 	claimsSpec = "20 * * * *"
 )
 
+// fixSpec is after noon, when Banco de México determines the rate, and in the
+// evening for what was late or corrected. It is every day so that no schedule has to
+// know the holidays; the job asks on banking days.
+const fixSpec = "20 12,18 * * *"
+
 // openJobs lists the jobs of a node. Whoever owns the node runs them.
 func openJobs(n *node, config configuration) (*jobs.Scheduler, error) {
 	// One process loads one source at a time: the others wait for their turn.
 	turn := make(chan struct{}, 1)
 	var list []jobs.Job
 	for i, id := range ingest.Sources() {
-		list = append(list, sourceJob(n.dataDir, id, sourceSpec(i), config, turn))
+		job := sourceJob(n.dataDir, id, sourceSpec(i), config, turn)
+		if id == catalog.FIXSource.Source {
+			job.Spec, job.Run = fixSpec, n.onBankingDays(id, job.Run)
+		}
+		list = append(list, job)
 	}
 	list = append(list,
 		jobs.Job{Name: "limpieza", Spec: cleanupSpec, Run: n.clean},
@@ -51,6 +61,9 @@ func openJobs(n *node, config configuration) (*jobs.Scheduler, error) {
 
 func sourceJob(dir *dataDir, id, spec string, config configuration, turn chan struct{}) jobs.Job {
 	return jobs.Job{Name: id, Spec: spec, Run: func(ctx context.Context, now time.Time, progress func(string)) (jobs.Result, error) {
+		if lacks := config.lacks(id); lacks != "" {
+			return jobs.Result{Status: jobs.Unconfigured, Detail: lacks}, nil
+		}
 		select {
 		case turn <- struct{}{}:
 			defer func() { <-turn }()
@@ -81,6 +94,29 @@ func sourceJob(dir *dataDir, id, spec string, config configuration, turn chan st
 		return jobs.Result{Status: status, Detail: reply.brief()}, nil
 	}}
 }
+
+// onBankingDays runs a job on other days only while its source lacks a value of the
+// last banking day: nothing is published then.
+func (d *dataDir) onBankingDays(id string, run jobRun) jobRun {
+	return func(ctx context.Context, now time.Time, progress func(string)) (jobs.Result, error) {
+		today := civil.Of(now)
+		if catalog.BankingDay(today) {
+			return run(ctx, now, progress)
+		}
+		m, err := d.sources.LatestEdition()
+		if err != nil && !errors.Is(err, snapshots.ErrNoEdition) {
+			return jobs.Result{}, err
+		}
+		for _, e := range m.Sources {
+			if e.Source == id && !e.OrderDate.Before(catalog.LastBankingDay(today)) {
+				return jobs.Result{Status: jobs.Unchanged, Detail: "no es día hábil bancario, y la serie llega hasta el último"}, nil
+			}
+		}
+		return run(ctx, now, progress)
+	}
+}
+
+type jobRun = func(ctx context.Context, now time.Time, progress func(string)) (jobs.Result, error)
 
 // publicFailure is what the attempt of that moment may tell everybody; "" when
 // it wrote nothing down.
@@ -220,6 +256,9 @@ func (c *jobsRun) Run(a *app) error {
 		return err
 	}
 	err = a.print(r, func() { fmt.Fprintf(a.stdout, "%s  %s: %s\n", c.Job, r.Status, r.Detail) })
+	if err == nil && r.Status == jobs.Unconfigured {
+		return exitWith(exitConfig, "%s", r.Detail)
+	}
 	if err == nil && r.Status == jobs.Quarantined {
 		return exitWith(exitPartial, "%s en cuarentena; vea «cotejo sources show %s»", c.Job, c.Job)
 	}

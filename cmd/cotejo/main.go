@@ -24,6 +24,7 @@ type cli struct {
 	Config     string  `help:"Archivo de configuración." env:"COTEJO_CONFIG" placeholder:"ARCHIVO"`
 	Data       *string `help:"Carpeta de datos." placeholder:"CARPETA"`
 	PepperFile *string `name:"pepper-file" help:"Archivo con el secreto de las llaves." placeholder:"ARCHIVO"`
+	TokenFile  *string `name:"banxico-token-file" help:"Archivo con el token del SIE de Banco de México." placeholder:"ARCHIVO"`
 	JSON       bool    `help:"Resultado en JSON."`
 
 	Serve     serveCmd     `cmd:"" help:"Sirve la API."`

@@ -80,10 +80,10 @@ func startService(ctx context.Context, n *node, log *slog.Logger, access io.Writ
 	} else if err != nil {
 		log.Error("las llaves de prueba se responden desde la edición de pruebas anterior, o sin fuentes", "error", err)
 	}
-	if s.live, err = snapshots.NewLive(n.sources); err != nil {
+	if s.live, err = snapshots.NewLive(n.sources, catalog.Prepare); err != nil {
 		return nil, err
 	}
-	if s.sandboxLive, err = snapshots.NewLive(n.sandbox); err != nil {
+	if s.sandboxLive, err = snapshots.NewLive(n.sandbox, catalog.Prepare); err != nil {
 		return nil, err
 	}
 	for _, live := range []*snapshots.Live{s.live, s.sandboxLive} {
@@ -97,7 +97,7 @@ func startService(ctx context.Context, n *node, log *slog.Logger, access io.Writ
 	}
 	about := platform.Config{
 		Catalogue: n.sources, Live: s.live, Pipeline: pipeline, Now: now, Jobs: n.jobStates,
-		Conditions: s.conditions(), Notices: s.notices,
+		Conditions: s.conditions(), Notices: s.notices, Lacks: n.config.lacks,
 	}
 	table, err := operations(about, n.accounts)
 	if err != nil {
@@ -138,7 +138,7 @@ func (s *service) keepUses(ctx context.Context) {
 // operations are all that the service can do.
 func operations(about platform.Config, keepers *accounts.Service) (operation.Table, error) {
 	set := catalog.Embedded()
-	return operation.NewTable(company.Operations(), fiscal.Operations(), identifiers.Operations(catalog.Embedded), catalogs.Operations(set),
+	return operation.NewTable(company.Operations(), fiscal.Operations(), identifiers.Operations(catalog.Embedded), catalogs.Operations(),
 		organization.Operations(organization.Config{Accounts: keepers, Set: set, Now: now}), platform.Operations(about))
 }
 

@@ -21,7 +21,7 @@ func (c *sourcesList) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	states, err := dir.describeSources()
+	states, err := dir.describeSources(a.config)
 	if err != nil {
 		return err
 	}
@@ -33,12 +33,12 @@ func (c *sourcesList) Run(a *app) error {
 }
 
 // describeSources is what /v1/salud says of the newest edition.
-func (d *dataDir) describeSources() ([]platform.SourceState, error) {
+func (d *dataDir) describeSources(config configuration) ([]platform.SourceState, error) {
 	m, err := d.sources.LatestEdition()
 	if err != nil && !errors.Is(err, snapshots.ErrNoEdition) {
 		return nil, err
 	}
-	return platform.DescribeSources(d.sources, &m, now()), nil
+	return platform.DescribeSources(d.sources, &m, now(), config.lacks), nil
 }
 
 // sourceLine says in a line what answers, and below what needs a look.
@@ -57,6 +57,9 @@ func sourceLine(s *platform.SourceState) string {
 	}
 	if s.Failure != nil {
 		fmt.Fprintf(&b, "  %s\n", *s.Failure)
+	}
+	if s.Help != nil {
+		fmt.Fprintf(&b, "  %s\n", *s.Help)
 	}
 	for _, n := range s.Notices {
 		fmt.Fprintf(&b, "  aviso %s: %s\n", n.Code, n.Message)
@@ -106,7 +109,7 @@ func (c *sourcesShow) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	states, err := dir.describeSources()
+	states, err := dir.describeSources(a.config)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,7 @@
-// Package catalogs answers from the official code lists and the FIX exchange rate
-// that the service carries: one key, the facts, whether it is in force on a day,
-// and the version that says so. It declares the operations and writes their
-// answers; the lists are package catalog.
+// Package catalogs answers from the official code lists and the FIX exchange rate:
+// one key, the facts, whether it is in force on a day, and the version that says
+// so. It declares the operations and writes their answers; the lists are package
+// catalog, those of the edition that a request is answered from.
 //
 // Start reading at Operations; lists.go and fix.go write the answers.
 package catalogs
@@ -30,11 +30,10 @@ const (
 
 // cost is what the description of a list says of money.
 const cost = "\n\nCuesta 0.05 pesos, también con paquete. Solo se cobra DATO_OK: una clave mal escrita (422), una que no está en el catálogo (404) " +
-	"y las llaves de prueba, que reciben los mismos datos, no se cobran."
+	"y las llaves de prueba, que reciben los datos incluidos en el programa, no se cobran."
 
-// Operations lists what this family can do. Answers are given from set, which
-// must not change.
-func Operations(set *catalog.Set) []operation.Operation {
+// Operations lists what this family can do.
+func Operations() []operation.Operation {
 	list := []operation.Operation{{
 		ID: "consultarBanco", Path: "/v1/catalogo/banco/{clave}",
 		Summary: "Banco por su clave de tres dígitos",
@@ -42,14 +41,14 @@ func Operations(set *catalog.Set) []operation.Operation {
 			"\n\nUna clave sobrevive a su titular: los nombres son de las listas y fechas que se indican, y pueden ser de instituciones distintas. No dice que una cuenta exista.",
 		Params: []operation.Param{{
 			Name: keyParam, In: operation.InPath, Description: "Tres dígitos, con sus ceros: 002.",
-			Schema: &jsonschema.Schema{Type: "string", Pattern: `^[0-9]{3}$`}, Parse: bankKey(set),
+			Schema: &jsonschema.Schema{Type: "string", Pattern: `^[0-9]{3}$`}, Parse: bankKey,
 		}, dayParam()},
 		Output: bankSchema(),
 		Examples: []operation.Example{
 			example("catalogo_banco", "Una clave que cambió de titular", "/v1/catalogo/banco/124"),
 			example("catalogo_banco_retirado", "Una clave que terminó", "/v1/catalogo/banco/134?en_fecha=2020-01-31"),
 		},
-		Compute: banks(set),
+		Compute: banks,
 	}, {
 		ID: "consultarClaveSAT", Path: "/v1/catalogo/sat/{tipo}/{clave}",
 		Summary: "Clave de un catálogo del SAT (CFDI 4.0)",
@@ -68,32 +67,33 @@ func Operations(set *catalog.Set) []operation.Operation {
 			example("catalogo_uso_cfdi", "Uso del CFDI, con los regímenes que lo admiten", "/v1/catalogo/sat/uso_cfdi/D04"),
 			example("catalogo_forma_pago", "Forma de pago, un día anterior al catálogo", "/v1/catalogo/sat/forma_pago/03?en_fecha=2021-12-31"),
 		},
-		Compute: satKeys(set),
+		Compute: satKeys,
 	}, {
 		ID: "consultarTelefono", Path: "/v1/catalogo/telefono/{numero}",
 		Summary: "Número telefónico nacional: formato, clave de área y zona",
 		Description: "Separa un número nacional en clave de área y número local, y dice de qué zona es la clave. Se aceptan espacios, guiones, puntos, paréntesis y los prefijos +52, 01, 044 y 045." + cost +
-			"\n\nNo dice si el número es fijo o móvil, de qué operador es, ni si está asignado.",
+			"\n\nSi el plan de numeración está cargado, numeracion dice en qué rango asignado está el número, si el rango es fijo o móvil y a qué proveedor se asignó; " +
+			"sin él es null y no se sabe. No dice quién usa el número ni a qué proveedor se portó.",
 		Params: []operation.Param{{
 			Name: "numero", In: operation.InPath, Description: "Diez dígitos, con su clave de área; el signo + del prefijo puede ir como %2B.",
-			Schema: &jsonschema.Schema{Type: "string"}, Parse: phoneNumber(set),
+			Schema: &jsonschema.Schema{Type: "string"}, Parse: phoneNumber,
 		}},
 		Output: phoneSchema(),
 		Examples: []operation.Example{
 			example("catalogo_telefono", "Número con un prefijo que ya no se marca", "/v1/catalogo/telefono/044%2033%201234%205678"),
 		},
-		Compute: phones(set),
+		Compute: phones,
 	}, {
 		ID: "consultarTipoCambio", Path: "/v1/economia/tipo-cambio",
 		Summary: "Tipo de cambio FIX de un día, y conversión de dólares a pesos",
 		Description: "Da el FIX de Banco de México (pesos por dólar) de un día, con sus tres fechas: en cuál se determinó, en cuál lo publica el Diario Oficial y en cuál sirve para pagos. " +
 			"base dice con cuál de las tres se compara fecha. Si ese día no es hábil bancario, responde el último anterior y dice por qué. " +
 			"Con monto, convierte dólares a pesos con todos los decimales y un solo redondeo." +
-			"\n\nSe responde desde una serie incluida en el programa, que llega hasta el día que dice fuente.hasta. De un día que la serie no cubre la respuesta es 200 con " +
-			"SOURCE_UNAVAILABLE, sin valor y sin cobro: nunca se inventa uno.\n\nCuesta 0.05 pesos, también con paquete. Solo se cobra DATO_OK; " +
-			"con una llave de prueba se reciben los mismos datos y no se cobran." +
-			"\n\nQué fecha corresponde a una obligación lo dice la ley que la rige; la respuesta no lo decide. Para el artículo 20 del Código Fiscal de la Federación " +
-			"pregunte con base=publicacion_dof por el día anterior a aquel en que se causan las contribuciones.",
+			"\n\nSe responde desde la versión de la serie que se descargó de Banco de México (fuente.origen serie_cargada) o, mientras no hay ninguna, desde la incluida en el " +
+			"programa (serie_incluida); llega hasta el día que dice fuente.hasta. De un día que la serie no cubre la respuesta es 200 con " +
+			"SOURCE_UNAVAILABLE, sin valor y sin cobro: nunca se inventa uno. Ninguna consulta pregunta a Banco de México en el momento." +
+			"\n\nCuesta 0.05 pesos, también con paquete. Solo se cobra DATO_OK; con una llave de prueba se responde siempre desde la serie incluida y no se cobra." +
+			"\n\nQué fecha corresponde a una obligación lo dice la ley que la rige; la respuesta no lo decide.",
 		Params: []operation.Param{{
 			Name: dateParam, In: operation.InQuery, Parse: parseDate,
 			Description: "Día, AAAA-MM-DD. Sin él, hoy en la Ciudad de México.",
@@ -113,7 +113,7 @@ func Operations(set *catalog.Set) []operation.Operation {
 			example("tipo_cambio_pagos", "El que sirve para pagos de un día", "/v1/economia/tipo-cambio?fecha=2025-01-02&base=pagos"),
 			example("tipo_cambio_no_disponible", "Un día al que la serie no llega: no se cobra", "/v1/economia/tipo-cambio?fecha=2026-11-19&monto=100"),
 		},
-		Compute: rates(set.FIX),
+		Compute: rates,
 	}}
 	for i := range list {
 		op := &list[i]
@@ -157,20 +157,16 @@ func parseDate(text string) (any, error) {
 }
 
 // bankKey and phoneNumber refuse a text that cannot be a key while the request is
-// read, so that it is told together with what is wrong elsewhere. A key that is
-// only unknown is for Compute to say.
-func bankKey(set *catalog.Set) func(string) (any, error) {
-	return func(text string) (any, error) {
-		_, err := set.Banks.On(text, civil.Date{})
-		return text, malformed(err)
-	}
+// read, so that it is told together with what is wrong elsewhere. The form is the
+// same in every version; a key that is only unknown is for Compute to say.
+func bankKey(text string) (any, error) {
+	_, err := catalog.Embedded().Banks.On(text, civil.Date{})
+	return text, malformed(err)
 }
 
-func phoneNumber(set *catalog.Set) func(string) (any, error) {
-	return func(text string) (any, error) {
-		_, err := set.Phones.On(text, civil.Date{})
-		return text, malformed(err)
-	}
+func phoneNumber(text string) (any, error) {
+	_, err := catalog.Embedded().Phones.On(text, civil.Date{})
+	return text, malformed(err)
 }
 
 func malformed(err error) error {

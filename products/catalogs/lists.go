@@ -6,9 +6,6 @@ import (
 	"cotejo/operation"
 )
 
-// compute is Operation.Compute.
-type compute = func([]byte, operation.Input) ([]byte, operation.Computed, error)
-
 // What an answer does not mean.
 const (
 	bankNotice    = "Los nombres son de las listas y fechas que se indican; una clave puede cambiar de titular. No dice que una cuenta exista ni que la institución esté autorizada hoy."
@@ -17,53 +14,58 @@ const (
 	satNotice     = "Que la clave esté vigente no dice que sea la que corresponde a un contribuyente o a una operación."
 	genericNotice = "Es también el régimen con el que se emite al RFC genérico, aunque el catálogo lo limite a personas físicas. "
 	phoneNotice   = "Es el plan de numeración: no dice si el número es fijo o móvil, de qué operador es, ni si está asignado."
+	planNotice    = "Es el plan de numeración: dice a qué proveedor se asignó el rango, no a cuál se portó el número ni quién lo usa."
 	prefixNotice  = "El prefijo que se retiró no se marca desde agosto de 2019: marque los 10 dígitos. "
 	unknownNotice = "La versión no dice si estaba vigente ese día. "
 )
 
 // banks answers by a code of three digits.
-func banks(set *catalog.Set) compute {
-	from := sourceOf(set.Banks.Version(), nil)
-	return func(dst []byte, in operation.Input) ([]byte, operation.Computed, error) {
-		key, _ := operation.Get[string](in, keyParam)
-		day, faults := dayOf(in)
-		a, err := set.Banks.On(key, day)
-		if err = refusal(faults, err, key); err != nil {
-			return nil, operation.Computed{}, err
-		}
-		b := &a.Row
-		m := members(dst)
-		m.text(keyParam, b.Code)
-		m.known("nombre", b.Name())
-		m.known("clase", string(b.Class))
-		m.open("spei")
-		m.flag("participa", b.InSPEI)
-		m.known("clave", b.SPEI)
-		m.known("nombre", b.SPEIName)
-		m.day("lista_del", a.Version.Date)
-		m.close()
-		if b.SATName == "" && b.SATLegalName == "" {
-			m.null("catalogo_sat")
-		} else {
-			m.open("catalogo_sat")
-			m.known("nombre", b.SATName)
-			m.known("razon_social", b.SATLegalName)
-			m.day("desde", b.SATValidity.From)
-			m.day("hasta", b.SATValidity.To)
-			m.close()
-		}
-		m.known("nombre_comun", b.CommonName)
-		m.flag("cambio_de_titular_o_nombre", b.Changed)
-		m.standing(day, a.Standing)
-		notice := bankNotice
-		switch {
-		case b.Changed:
-			notice = changedNotice + notice
-		case !b.InSPEI && a.Standing == catalog.Ended && b.SATValidity.To.IsZero():
-			notice = leftNotice + notice
-		}
-		return from.end(m, unknown(a.Standing, notice))
+func banks(dst []byte, in operation.Input) ([]byte, operation.Computed, error) {
+	list := catalog.Of(in.Edition()).Banks
+	key, _ := operation.Get[string](in, keyParam)
+	day, faults := dayOf(in)
+	a, err := list.On(key, day)
+	if err = refusal(faults, err, key); err != nil {
+		return nil, operation.Computed{}, err
 	}
+	b := &a.Row
+	m := members(dst)
+	m.text(keyParam, b.Code)
+	m.known("nombre", b.Name())
+	m.known("clase", string(b.Class))
+	m.open("spei")
+	m.flag("participa", b.InSPEI)
+	m.known("clave", b.SPEI)
+	if b.InSPEI {
+		m.known("nombre", b.SPEIName)
+	} else {
+		m.null("nombre")
+	}
+	m.day("lista_del", list.Listed())
+	m.close()
+	if b.SATName == "" && b.SATLegalName == "" {
+		m.null("catalogo_sat")
+	} else {
+		m.open("catalogo_sat")
+		m.known("nombre", b.SATName)
+		m.known("razon_social", b.SATLegalName)
+		m.day("desde", b.SATValidity.From)
+		m.day("hasta", b.SATValidity.To)
+		m.close()
+	}
+	m.known("nombre_comun", b.CommonName)
+	m.flag("cambio_de_titular_o_nombre", b.Changed)
+	m.standing(day, a.Standing)
+	notice := bankNotice
+	switch {
+	case b.Changed:
+		notice = changedNotice + notice
+	case !b.InSPEI && a.Standing == catalog.Ended && b.SATValidity.To.IsZero():
+		notice = leftNotice + notice
+	}
+	m.source(list.Version(), listIncluded, listLoaded)
+	m.further(list.List())
+	return m.end(unknown(a.Standing, notice), list.Basis())
 }
 
 // unknown says first that a standing is not known.
@@ -82,68 +84,66 @@ const (
 )
 
 // satKeys answers by a key of one of three catalogues of the SAT.
-func satKeys(set *catalog.Set) compute {
-	regimes, uses, forms := sourceOf(set.Regimes.Version(), nil), sourceOf(set.Uses.Version(), nil), sourceOf(set.PaymentForms.Version(), nil)
-	return func(dst []byte, in operation.Input) ([]byte, operation.Computed, error) {
-		kind, _ := operation.Get[string](in, "tipo")
-		key, _ := operation.Get[string](in, keyParam)
-		day, faults := dayOf(in)
-		m := members(dst)
-		m.text("tipo", kind)
-		m.text(keyParam, key)
-		switch kind {
-		case typeUse:
-			a, err := set.Uses.On(key, day)
-			if err = refusal(faults, err, key); err != nil {
-				return nil, operation.Computed{}, err
-			}
-			m.text("texto", a.Row.Text)
-			m.persons(a.Row.Persons)
-			m.name("regimenes_receptor")
-			m = append(m, '[')
-			for i, regime := range a.Row.Regimes {
-				if i > 0 {
-					m = append(m, ',')
-				}
-				m = canon.AppendString(m, regime)
-			}
-			m = append(m, ']')
-			m.standing(day, a.Standing)
-			m.validity(a.Row.Validity)
-			return uses.end(m, satNotice)
-		case typeForm:
-			a, err := set.PaymentForms.On(key, day)
-			if err = refusal(faults, err, key); err != nil {
-				return nil, operation.Computed{}, err
-			}
-			f := &a.Row
-			m.text("texto", f.Text)
-			m.open("pago")
-			m.flag("bancarizado", f.Banked)
-			m.flag("requiere_numero_operacion", f.NeedsOperationNumber)
-			m.flag("permite_tipo_cadena_pago", f.AllowsPaymentChain)
-			m.flag("requiere_nombre_banco_extranjero", f.NeedsForeignBankName)
-			m.account("ordenante", f.Payer)
-			m.account("beneficiario", f.Beneficiary)
-			m.close()
-			m.standing(day, a.Standing)
-			m.validity(f.Validity)
-			return forms.end(m, satNotice)
-		}
-		a, err := set.Regimes.On(key, day)
+func satKeys(dst []byte, in operation.Input) ([]byte, operation.Computed, error) {
+	set := catalog.Of(in.Edition())
+	kind, _ := operation.Get[string](in, "tipo")
+	key, _ := operation.Get[string](in, keyParam)
+	day, faults := dayOf(in)
+	m := members(dst)
+	m.text("tipo", kind)
+	m.text(keyParam, key)
+	switch kind {
+	case typeUse:
+		a, err := set.Uses.On(key, day)
 		if err = refusal(faults, err, key); err != nil {
 			return nil, operation.Computed{}, err
 		}
 		m.text("texto", a.Row.Text)
 		m.persons(a.Row.Persons)
+		m.name("regimenes_receptor")
+		m = append(m, '[')
+		for i, regime := range a.Row.Regimes {
+			if i > 0 {
+				m = append(m, ',')
+			}
+			m = canon.AppendString(m, regime)
+		}
+		m = append(m, ']')
 		m.standing(day, a.Standing)
 		m.validity(a.Row.Validity)
-		notice := satNotice
-		if key == noObligations {
-			notice = genericNotice + notice
+		return m.listed(set.Uses.Version(), satNotice)
+	case typeForm:
+		a, err := set.PaymentForms.On(key, day)
+		if err = refusal(faults, err, key); err != nil {
+			return nil, operation.Computed{}, err
 		}
-		return regimes.end(m, notice)
+		f := &a.Row
+		m.text("texto", f.Text)
+		m.open("pago")
+		m.flag("bancarizado", f.Banked)
+		m.flag("requiere_numero_operacion", f.NeedsOperationNumber)
+		m.flag("permite_tipo_cadena_pago", f.AllowsPaymentChain)
+		m.flag("requiere_nombre_banco_extranjero", f.NeedsForeignBankName)
+		m.account("ordenante", f.Payer)
+		m.account("beneficiario", f.Beneficiary)
+		m.close()
+		m.standing(day, a.Standing)
+		m.validity(f.Validity)
+		return m.listed(set.PaymentForms.Version(), satNotice)
 	}
+	a, err := set.Regimes.On(key, day)
+	if err = refusal(faults, err, key); err != nil {
+		return nil, operation.Computed{}, err
+	}
+	m.text("texto", a.Row.Text)
+	m.persons(a.Row.Persons)
+	m.standing(day, a.Standing)
+	m.validity(a.Row.Validity)
+	notice := satNotice
+	if key == noObligations {
+		notice = genericNotice + notice
+	}
+	return m.listed(set.Regimes.Version(), notice)
 }
 
 // noObligations is the regime of the generic RFC too (Anexo 20).
@@ -166,29 +166,55 @@ func (m *members) account(name string, r catalog.AccountRule) {
 
 // phones answers by a national number. The numbering plan has no validity of its
 // own, so the day is always today.
-func phones(set *catalog.Set) compute {
-	from := sourceOf(set.Phones.Version(), nil)
-	return func(dst []byte, in operation.Input) ([]byte, operation.Computed, error) {
-		number, _ := operation.Get[string](in, "numero")
-		a, err := set.Phones.On(number, in.Today())
-		if err != nil {
-			return nil, operation.Computed{}, err
-		}
-		p := &a.Row
-		m := members(dst)
-		m.text("numero", p.Number)
-		m.text("formato", p.Format())
-		m.text("internacional", p.International())
-		m.text("clave_area", p.Area.Code)
-		m.text("numero_local", p.Local)
-		m.text("clase", string(p.Area.Class))
-		m.known("zona", p.Area.Zone)
-		m.known("prefijo_retirado", p.Dialled)
-		m.standing(a.Day, a.Standing)
-		notice := phoneNotice
-		if p.VoidPrefix() {
-			notice = prefixNotice + notice
-		}
-		return from.end(m, unknown(a.Standing, notice))
+func phones(dst []byte, in operation.Input) ([]byte, operation.Computed, error) {
+	list := catalog.Of(in.Edition()).Phones
+	number, _ := operation.Get[string](in, "numero")
+	a, err := list.On(number, in.Today())
+	if err != nil {
+		return nil, operation.Computed{}, err
 	}
+	p := &a.Row
+	m := members(dst)
+	m.text("numero", p.Number)
+	m.text("formato", p.Format())
+	m.text("internacional", p.International())
+	m.text("clave_area", p.Area.Code)
+	m.text("numero_local", p.Local)
+	m.text("clase", string(p.Area.Class))
+	m.known("zona", p.Area.Zone)
+	m.known("prefijo_retirado", p.Dialled)
+	notice := phoneNotice
+	if list.Plan() == nil {
+		m.null("numeracion")
+	} else {
+		m.assigned(p.Assigned)
+		notice = planNotice
+	}
+	m.standing(a.Day, a.Standing)
+	if p.VoidPrefix() {
+		notice = prefixNotice + notice
+	}
+	m.source(list.Version(), listIncluded, listLoaded)
+	m.further(list.Plan())
+	return m.end(unknown(a.Standing, notice), list.Basis())
+}
+
+// assigned writes the range of the numbering plan that holds a number, nil when
+// none does.
+func (m *members) assigned(a *catalog.Assignment) {
+	m.open("numeracion")
+	m.flag("asignada", a != nil)
+	switch {
+	case a == nil:
+		a = &catalog.Assignment{}
+	case a.Ambiguous:
+		a = &catalog.Assignment{Ambiguous: true}
+	}
+	m.flag("en_varios_rangos", a.Ambiguous)
+	m.known("linea", string(a.Line))
+	m.known("modalidad", a.Mode)
+	m.known("proveedor", a.Provider)
+	m.known("zona", a.Zone)
+	m.day("fecha_asignacion", a.Since)
+	m.close()
 }

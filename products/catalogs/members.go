@@ -84,15 +84,34 @@ func (m *members) validity(v catalog.Validity) {
 	m.close()
 }
 
-// source is the version that answers are given from, written once.
-type source struct {
-	json  []byte // the value of fuente
-	basis string // what a movement says of it
+// What fuente.origen says: the program carries it, or it was ingested.
+const (
+	listIncluded   = "lista_incluida"
+	listLoaded     = "lista_cargada"
+	seriesIncluded = "serie_incluida"
+	seriesLoaded   = "serie_cargada"
+)
+
+// source writes fuente, the version that an answer is from.
+func (m *members) source(v *catalog.Version, included, loaded string) {
+	m.open("fuente")
+	m.version(v, included, loaded)
+	m.close()
 }
 
-// sourceOf describes a version; more writes further members of fuente.
-func sourceOf(v *catalog.Version, more func(*members)) source {
-	m := members("{")
+// further writes the version of a loaded source that an answer is also from, null
+// for nil.
+func (m *members) further(v *catalog.Version) {
+	if v == nil {
+		m.null("fuente_adicional")
+		return
+	}
+	m.open("fuente_adicional")
+	m.version(v, listIncluded, listLoaded)
+	m.close()
+}
+
+func (m *members) version(v *catalog.Version, included, loaded string) {
 	m.text("id", v.ID)
 	m.text("nombre", v.Source)
 	m.known("url", v.URL)
@@ -100,20 +119,38 @@ func sourceOf(v *catalog.Version, more func(*members)) source {
 	m.day("version", v.Date)
 	m.text("sha256", v.SHA256)
 	m.name("registros")
-	m = strconv.AppendInt(m, int64(v.Rows), 10)
+	*m = strconv.AppendInt(*m, int64(v.Rows), 10)
 	m.known("cobertura", v.Coverage)
-	if more != nil {
-		more(&m)
+	l := v.Loaded
+	if l == nil {
+		m.text("origen", included)
+		for _, name := range installed {
+			m.null(name)
+		}
+		return
 	}
-	m.close()
-	return source{json: m, basis: v.ID + " " + v.Date.String() + " sha256 " + v.SHA256[:12]}
+	m.text("origen", loaded)
+	m.name(installed[0])
+	*m = strconv.AppendInt(*m, int64(l.ID), 10)
+	m.day(installed[1], l.Corte)
+	m.known(installed[2], l.Activated)
+	m.known(installed[3], l.Published)
+	m.known(installed[4], l.Downloaded)
+}
+
+// installed is what only this installation knows of a loaded version, and the day
+// that its file states.
+var installed = [...]string{"source_version_id", "corte", "publicada_en_reset", "ultima_modificacion_servidor", "descargada"}
+
+// listed ends an answer that is from one list.
+func (m members) listed(v *catalog.Version, notice string) ([]byte, operation.Computed, error) {
+	m.source(v, listIncluded, listLoaded)
+	return m.end(notice, v.Basis)
 }
 
 // end writes what every answer ends with, and returns what the pipeline is told
 // of a charged one.
-func (s *source) end(m members, notice string) ([]byte, operation.Computed, error) {
-	m.name("fuente")
-	m = append(m, s.json...)
+func (m members) end(notice, basis string) ([]byte, operation.Computed, error) {
 	m.text("advertencia", notice)
-	return m, operation.Computed{Code: answers, Charged: true, Basis: s.basis}, nil
+	return m, operation.Computed{Code: answers, Charged: true, Basis: basis}, nil
 }

@@ -7,21 +7,42 @@ import (
 	op "cotejo/operation"
 )
 
-// answer is the schema of an answer: its facts between what all have. source are
-// further members of fuente.
-func answer(title string, codes []string, facts []op.Field, source ...op.Field) *jsonschema.Schema {
+// version is the schema of a version of a list, with further members.
+func version(included, loaded string, more ...op.Field) *jsonschema.Schema {
+	return op.Object(append([]op.Field{
+		op.F("id", op.Text("Catálogo, o fuente oficial que se cargó.")),
+		op.F("nombre", op.Text("Autoridad y publicación.")),
+		op.F("url", op.OrNull(op.Text("Dónde publica la autoridad."))),
+		op.F("obtenida_de", op.OrNull(op.Text("De dónde se leyeron en realidad los datos."))),
+		op.F("version", op.Day("Día del que son los datos.")),
+		op.F("sha256", op.SHA256("Del archivo del catálogo; de lo que se cargó, del archivo oficial como se recibió.")),
+		op.F("registros", op.Integer("Renglones del archivo.")),
+		op.F("cobertura", op.OrNull(op.Text("Qué tiene el catálogo y qué no."))),
+		op.F("origen", op.OneOf(included+": la trae el programa. "+loaded+": es la versión de una fuente oficial que se cargó; ninguna consulta pregunta a la autoridad en el momento.", included, loaded)),
+		op.F(installed[0], op.OrNull(op.Integer("De lo que se cargó; null de lo que trae el programa."))),
+		op.F(installed[1], op.OrNull(op.Day("Fecha de corte, si el archivo o quien lo cargó la dice."))),
+		op.F(installed[2], op.OrNull(op.Moment("Cuándo empezó a responderse desde esta versión."))),
+		op.F(installed[3], op.OrNull(op.Moment("La que dijo el servidor de la autoridad."))),
+		op.F(installed[4], op.OrNull(op.Moment(""))),
+	}, more...)...)
+}
+
+// lists are the members about the lists that an answer is from; two says that a
+// loaded source can complete what the program carries.
+func lists(two bool) []op.Field {
+	fields := []op.Field{op.F("fuente", version(listIncluded, listLoaded))}
+	if two {
+		further := version(listIncluded, listLoaded)
+		further.Description = "Fuente oficial que se cargó y que completa o sustituye lo que dice su cobertura; null mientras no hay ninguna."
+		fields = append(fields, op.F("fuente_adicional", op.OrNull(further)))
+	}
+	return fields
+}
+
+// answer is the schema of an answer: its facts and sources between what all have.
+func answer(title string, codes []string, facts, sources []op.Field) *jsonschema.Schema {
 	fields := append([]op.Field{op.F("service", op.OneOf("", service))}, facts...)
-	return op.Titled(title, op.Object(append(fields,
-		op.F("fuente", op.Object(append([]op.Field{
-			op.F("id", op.Text("Catálogo.")),
-			op.F("nombre", op.Text("Autoridad y publicación.")),
-			op.F("url", op.OrNull(op.Text("Dónde publica la autoridad."))),
-			op.F("obtenida_de", op.OrNull(op.Text("De dónde se leyeron en realidad los datos."))),
-			op.F("version", op.Day("Día del que son los datos.")),
-			op.F("sha256", op.SHA256("Del archivo del catálogo.")),
-			op.F("registros", op.Integer("Renglones del archivo.")),
-			op.F("cobertura", op.OrNull(op.Text("Qué tiene el catálogo y qué no."))),
-		}, source...)...)),
+	return op.Titled(title, op.Object(append(append(fields, sources...),
 		op.F("advertencia", op.Text("Lo que la respuesta no dice.")),
 		op.F("result_code", op.OneOf("", codes...)),
 		op.F("engine_version", op.Text("Versión de la API.")),
@@ -65,7 +86,7 @@ func bankSchema() *jsonschema.Schema {
 		))),
 		op.F("nombre_comun", op.OrNull(op.Text("De recopilaciones públicas; no es oficial."))),
 		op.F("cambio_de_titular_o_nombre", op.Flag("La clave tiene otro titular u otro nombre que en el catálogo del SAT.")),
-	}, standing()...))
+	}, standing()...), lists(true))
 }
 
 func satSchema() *jsonschema.Schema {
@@ -93,7 +114,7 @@ func satSchema() *jsonschema.Schema {
 		op.Maybe("regimenes_receptor", op.List(op.Form(`^[0-9]{3}$`, ""), "Regímenes de los receptores que pueden declarar este uso. Solo de uso_cfdi.")),
 		op.Maybe("pago", payment),
 	}, standing()...)
-	return answer("ClaveSAT", []string{answers}, append(facts, validity()))
+	return answer("ClaveSAT", []string{answers}, append(facts, validity()), lists(false))
 }
 
 func phoneSchema() *jsonschema.Schema {
@@ -107,7 +128,22 @@ func phoneSchema() *jsonschema.Schema {
 			string(catalog.Personal), string(catalog.TollFree), string(catalog.Premium))),
 		op.F("zona", op.OrNull(op.Text("Como la nombra la fuente; null si no la nombra."))),
 		op.F("prefijo_retirado", op.OrNull(op.Text("Prefijo de marcación que traía el número."))),
-	}, standing()...))
+		op.F("numeracion", op.OrNull(planSchema())),
+	}, standing()...), lists(true))
+}
+
+func planSchema() *jsonschema.Schema {
+	s := op.Object(
+		op.F("asignada", op.Flag("Un rango del plan tiene el número.")),
+		op.F("en_varios_rangos", op.Flag("Más de uno lo tiene: lo demás es null.")),
+		op.F("linea", op.OrNull(op.OneOf("", string(catalog.Fixed), string(catalog.Mobile)))),
+		op.F("modalidad", op.OrNull(op.Text("Como la publica el regulador: FIJO, CPP o MPP (las dos últimas, móviles)."))),
+		op.F("proveedor", op.OrNull(op.Text("A quién se asignó el rango; el número pudo portarse."))),
+		op.F("zona", op.OrNull(op.Text("Del rango."))),
+		op.F("fecha_asignacion", op.OrNull(op.Day(""))),
+	)
+	s.Description = "Rango del plan nacional de numeración, el de fuente_adicional; null si el plan no está cargado."
+	return s
 }
 
 func basisSchema(description string) *jsonschema.Schema {
@@ -151,9 +187,9 @@ func rateSchema() *jsonschema.Schema {
 		op.F("tipo_cambio", op.OrNull(rate)),
 		op.F("conversion", op.OrNull(conversion)),
 		op.Maybe("cobertura", coverage),
-	},
-		op.F("origen", op.OneOf("serie_incluida: la que trae el programa; no se consultó a Banco de México.", "serie_incluida")),
+	}, []op.Field{op.F("fuente", version(seriesIncluded, seriesLoaded,
 		op.F("desde", op.Day("Primer día con valor.")),
 		op.F("hasta", op.Day("Último día con valor.")),
-	)
+		op.F("dias_distintos_de_la_incluida", op.Integer("Días de los que la serie incluida en el programa tiene otro valor; 0 en ella misma.")),
+	))})
 }

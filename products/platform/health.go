@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"cotejo/catalog"
 	"cotejo/civil"
 	op "cotejo/operation"
 	"cotejo/snapshots"
@@ -20,9 +21,10 @@ const readAgain = time.Second
 // health answers from the catalogue, at most once per readAgain.
 type health struct {
 	Config
-	mu   sync.Mutex // guards the rest
-	last op.Response
-	at   time.Time
+	mu      sync.Mutex // guards the rest
+	last    op.Response
+	sources op.Response // of /v1/fuentes
+	at      time.Time
 }
 
 type healthAnswer struct {
@@ -55,9 +57,9 @@ type Job struct {
 }
 
 // JobStatuses are what a run can be.
-var JobStatuses = []string{"ok", "sin_cambio", "cuarentena", jobFailed, "interrumpida", "ocupada", jobRunning, "pendiente"}
+var JobStatuses = []string{"ok", "sin_cambio", "cuarentena", jobFailed, "interrumpida", "ocupada", jobRunning, "pendiente", jobUnconfigured}
 
-const jobFailed, jobRunning = "fallida", "en_curso"
+const jobFailed, jobRunning, jobUnconfigured = "fallida", "en_curso", "sin_configurar"
 
 type jobState struct {
 	Job    string  `json:"job"`
@@ -78,28 +80,47 @@ type healthNotice struct {
 	Message string `json:"mensaje"`
 }
 
+// read answers /v1/salud.
 func (h *health) read() (op.Response, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	now := h.Now()
-	if h.last.Body != nil && now.Sub(h.at) < readAgain && !now.Before(h.at) {
-		return h.last, nil
-	}
-	a, err := h.compose()
-	if err != nil {
-		return op.Response{}, err
-	}
-	resp, err := answerJSON(a)
-	if err == nil {
-		h.last, h.at = resp, now
-	}
-	return resp, err
+	err := h.renew()
+	return h.last, err
 }
 
-func (h *health) compose() (*healthAnswer, error) {
+// readSources answers /v1/fuentes.
+func (h *health) readSources() (op.Response, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	err := h.renew()
+	return h.sources, err
+}
+
+// renew reads the catalogue when the answers are old. mu is held.
+func (h *health) renew() error {
+	now := h.Now()
+	if h.last.Body != nil && now.Sub(h.at) < readAgain && !now.Before(h.at) {
+		return nil
+	}
+	a, lists, err := h.compose()
+	if err != nil {
+		return err
+	}
+	salud, err := answerJSON(a)
+	if err != nil {
+		return err
+	}
+	fuentes, err := answerJSON(sourcesAnswer{Edition: a.Edition, Sources: a.Sources, Included: lists})
+	if err == nil {
+		h.last, h.sources, h.at = salud, fuentes, now
+	}
+	return err
+}
+
+func (h *health) compose() (*healthAnswer, []includedList, error) {
 	_, damaged, err := h.Catalogue.Versions()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	ed := h.Live.Acquire()
 	defer ed.Release()
@@ -135,7 +156,8 @@ func (h *health) compose() (*healthAnswer, error) {
 		id := schema.Source
 		serving := servedBy(ed, id)
 		s := describe(h.Catalogue, schema, serving, now, alert)
-		if serving == nil && fault == nil {
+		s.lack(h.Lacks)
+		if serving == nil && fault == nil && s.Help == nil {
 			s.Help = ptr("Cargue la fuente con: cotejo ingest " + id)
 		}
 		a.Sources = append(a.Sources, s)
@@ -143,7 +165,7 @@ func (h *health) compose() (*healthAnswer, error) {
 	if h.Jobs != nil {
 		a.jobs(h.Jobs(), now, alert)
 	}
-	return a, nil
+	return a, included(catalog.Of(ed)), nil
 }
 
 // maxUnchecked is how long a source that is looked at every day may go unseen.
@@ -165,7 +187,7 @@ func (a *healthAnswer) jobs(list []Job, now time.Time, alert alertFunc) {
 			}
 			source = s.State
 			seen := s.seen(list, now)
-			scheduled := !j.Next.IsZero() || j.Status == jobRunning
+			scheduled := (!j.Next.IsZero() || j.Status == jobRunning) && j.Status != jobUnconfigured
 			if scheduled && !seen.IsZero() && now.Sub(seen) > maxUnchecked {
 				alert("FUENTE_SIN_REVISAR", "%s: no se ha podido ver qué publica la autoridad desde %s; se intenta todos los días. "+
 					"Revise con: cotejo jobs list", s.Source, civil.Timestamp(seen))
@@ -195,19 +217,24 @@ func damagedFile(err error) string {
 	return ""
 }
 
+func editionSchema() *jsonschema.Schema {
+	return op.Object(
+		op.F("numero", op.Integer("")),
+		op.F("edicion_sha256", op.SHA256("")),
+		op.F("publicada", op.Moment("")),
+	)
+}
+
 func healthSchema() *jsonschema.Schema {
 	return op.Titled("Salud", op.Object(
 		op.F("servicio", op.Text("")),
 		op.F("engine_version", op.Text("Versión de la API.")),
-		op.F("edicion", op.OrNull(op.Object(
-			op.F("numero", op.Integer("")),
-			op.F("edicion_sha256", op.SHA256("")),
-			op.F("publicada", op.Moment("")),
-		))),
+		op.F("edicion", op.OrNull(editionSchema())),
 		op.F("fuentes", op.List(sourceSchema(), "Una por fuente que esta versión del servicio sabe leer.")),
 		op.F("jobs", op.List(op.Object(
 			op.F("job", op.Text("La que renueva una fuente se llama como ella.")),
-			op.F("status", op.OneOf("Cómo terminó la última corrida, o que está en curso. Una fallida se repite hasta que termine bien.", JobStatuses...)),
+			op.F("status", op.OneOf("Cómo terminó la última corrida, o que está en curso. Una fallida se repite hasta que termine bien. sin_configurar: "+
+				"falta algo para que pueda trabajar; detalle dice qué.", JobStatuses...)),
 			op.F("corrida", op.OrNull(op.Moment("Cuándo empezó la última; null si nunca ha corrido."))),
 			op.F("siguiente", op.OrNull(op.Moment("Cuándo empieza la próxima; null mientras corre y si las tareas están apagadas."))),
 			op.F("detalle", op.OrNull(op.Text("Qué dejó la última."))),

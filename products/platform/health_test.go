@@ -13,6 +13,7 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 
+	"cotejo/catalog"
 	"cotejo/civil"
 	"cotejo/ingest"
 	"cotejo/sandbox"
@@ -339,4 +340,22 @@ func (f *healthFixture) page() string {
 		f.t.Fatal(err)
 	}
 	return path
+}
+
+// TestEveryIncludedListSaysWhy: one that no source renews has a reason, and the
+// others name a source that there is.
+func TestEveryIncludedListSaysWhy(t *testing.T) {
+	ids := map[string]bool{}
+	for _, schema := range known {
+		ids[schema.Source] = true
+	}
+	lists := included(catalog.Embedded())
+	if len(lists) != len(renewed) {
+		t.Errorf("%d lists, %d reasons", len(lists), len(renewed))
+	}
+	for _, l := range lists {
+		if l.Why == "" || l.Replaced != nil && !ids[*l.Replaced] || !l.Serves {
+			t.Errorf("%+v", l)
+		}
+	}
 }

@@ -27,6 +27,9 @@ type Config struct {
 	Conditions []Condition
 	// Notices are further alerts of /v1/salud; nil: there are none.
 	Notices func() []Notice
+	// Lacks says, in Spanish, what has to be configured before a source can be
+	// downloaded, "" when nothing is; nil: nothing ever is.
+	Lacks func(source string) string
 	// Jobs lists the scheduled tasks; nil: there are none.
 	Jobs func() []Job
 }
@@ -44,6 +47,16 @@ func Operations(c Config) []operation.Operation {
 		Output: healthSchema(),
 		Read: func(context.Context, operation.Call) (operation.Response, error) {
 			return h.read()
+		},
+	}, {
+		ID: "consultarFuentes", Method: "GET", Path: "/v1/fuentes", Tag: "Servicio", Auth: operation.Open,
+		Summary: "Fuentes oficiales y listas que trae el programa",
+		Description: "Dice de cada fuente oficial qué versión responde, con su hash y sus fechas, y de cada lista que trae el programa de dónde salió, de qué día es, " +
+			"qué fuente la renueva y, si ninguna, por qué. Gratuita y sin llave.\n\n" +
+			"Las llaves de prueba se responden desde archivos sintéticos y desde las listas que trae el programa, no desde estas fuentes.",
+		Output: sourcesSchema(),
+		Read: func(context.Context, operation.Call) (operation.Response, error) {
+			return h.readSources()
 		},
 	}, {
 		ID: "consultarPrecios", Method: "GET", Path: "/v1/precios", Tag: "Servicio", Auth: operation.Open,

@@ -8,6 +8,7 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"cotejo/catalog"
 	"cotejo/civil"
 	op "cotejo/operation"
 	"cotejo/query"
@@ -16,7 +17,7 @@ import (
 
 // known are the sources that this build answers from, whether they are loaded or
 // not.
-var known = []*snapshots.Schema{&query.Sat69B, &query.Sat69BBis}
+var known = []*snapshots.Schema{&query.Sat69B, &query.Sat69BBis, &catalog.FIXSource, &catalog.SPEISource, &catalog.NumberingSource}
 
 // States of a source. What serves does not change when an attempt to renew it
 // goes wrong, nor when it grows old.
@@ -26,6 +27,8 @@ const (
 	quarantined = "en_cuarentena" // the last download must not serve, and waits for a decision
 	noAnswer    = "no_responde"   // the last attempt brought no file
 	notLoaded   = "no_cargada"
+	// Not loaded, and not before something is configured: no failure.
+	unconfigured = "sin_configurar"
 )
 
 // SourceState is what there is to say of one source: what serves, how old it is,
@@ -94,7 +97,7 @@ type alertFunc func(kind, format string, args ...any)
 // DescribeSources describes the known sources as the newest edition of a
 // catalogue has them, without opening it. A version whose manifest cannot be
 // read counts as not loaded.
-func DescribeSources(c *snapshots.Catalogue, m *snapshots.EditionManifest, now time.Time) []SourceState {
+func DescribeSources(c *snapshots.Catalogue, m *snapshots.EditionManifest, now time.Time, lacks func(string) string) []SourceState {
 	var states []SourceState
 	for _, schema := range known {
 		var s *served
@@ -107,9 +110,26 @@ func DescribeSources(c *snapshots.Catalogue, m *snapshots.EditionManifest, now t
 				s = &served{e, &v}
 			}
 		}
-		states = append(states, describe(c, schema, s, now, func(string, string, ...any) {}))
+		state := describe(c, schema, s, now, func(string, string, ...any) {})
+		state.lack(lacks)
+		states = append(states, state)
 	}
 	return states
+}
+
+// lack says what has to be configured before the source can be downloaded.
+func (s *SourceState) lack(lacks func(string) string) {
+	if lacks == nil {
+		return
+	}
+	what := lacks(s.Source)
+	if what == "" {
+		return
+	}
+	s.Help = ptr(what)
+	if s.State == notLoaded {
+		s.State = unconfigured
+	}
 }
 
 // clockSlack is how far ahead of the clock a moment may be written and still be
@@ -303,8 +323,9 @@ func sourceSchema() *jsonschema.Schema {
 		op.F("source_version_id", op.OrNull(op.Integer(""))),
 		op.F("estado", op.OneOf("De nuestra copia; no dice nada de ninguna empresa. al_dia: no pasa de la antigüedad que el ritmo de la autoridad deja esperar; "+
 			"no afirma que no haya publicado algo más nuevo. atrasada: pasa, aunque el último intento haya salido bien. en_cuarentena: lo último que "+
-			"se descargó no pasó la revisión y espera una decisión. no_responde: el último intento no obtuvo un archivo.",
-			upToDate, overdue, quarantined, noAnswer, notLoaded)),
+			"se descargó no pasó la revisión y espera una decisión. no_responde: el último intento no obtuvo un archivo. sin_configurar: no está "+
+			"cargada y falta algo para poder descargarla; no es una falla.",
+			upToDate, overdue, quarantined, noAnswer, notLoaded, unconfigured)),
 		op.F("antiguedad_dias", op.OrNull(op.Integer("Días desde la fecha de la versión que responde: su corte; si no lo dice, su publicación; si no, su descarga."))),
 		op.F("esperada_cada_dias", op.Integer("Antigüedad a partir de la que se da por atrasada.")),
 		op.F("cuarentena", op.OrNull(op.Object(
@@ -327,6 +348,6 @@ func sourceSchema() *jsonschema.Schema {
 			op.F("sobran", op.Integer("Filas que la lista completa no tiene.")),
 			op.F("mensaje", op.OrNull(op.Text(""))),
 		), "Listas parciales que la autoridad publica aparte y cuánto concuerdan con la completa. Nunca se responde desde ellas.")),
-		op.F("ayuda", op.OrNull(op.Text("Qué hacer si la fuente no está cargada."))),
+		op.F("ayuda", op.OrNull(op.Text("Qué hacer si la fuente no está cargada, y qué falta configurar para que se renueve."))),
 	)
 }
