@@ -245,3 +245,33 @@ func TestLoadedLookUpsDoNotAllocate(t *testing.T) {
 		t.Errorf("telephone: %v allocations with a plan, %v without", a, b)
 	}
 }
+
+// TestRowsThatNobodyUnderstands keep their edition out, as damage does; the one
+// before goes on serving.
+func TestRowsThatNobodyUnderstands(t *testing.T) {
+	p := newPrepared(t)
+	good := p.load("banxico_fix", "2026-09-17", file(t, 2, mirror.FIX))
+	unlock := must(p.c.Lock())
+	defer unlock()
+	stage := must(p.c.Stage("banxico_fix"))
+	if _, err := stage.Write([]byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	if err := stage.Seal(); err != nil {
+		t.Fatal(err)
+	}
+	stage.Begin(catalog.FIXSource)
+	if err := stage.Add(snapshots.Row{ID: []string{"2026-09-18"}, Raw: []string{"18/09/2026", "x"}, Norm: []string{"2026-09-18", "x"}}); err != nil {
+		t.Fatal(err)
+	}
+	v := must(stage.Accept(snapshots.Origin{URL: "x", Obtained: "x", Corte: on("2026-09-18"), CorteFrom: snapshots.CorteOfFile, Downloaded: p.now}))
+	must(p.c.Publish(v, p.now))
+	for range 2 {
+		if swapped, err := p.live.Refresh(); swapped || err == nil || !strings.Contains(err.Error(), "filas de banxico_fix que este programa entienda") {
+			t.Errorf("%v %v", swapped, err)
+		}
+	}
+	if p.set() != good || p.live.Fault() == nil {
+		t.Error("the edition before does not serve")
+	}
+}

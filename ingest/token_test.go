@@ -288,3 +288,39 @@ func (f *fixture) serving(source string) (e snapshots.EditionEntry, ok bool) {
 	}
 	return e, false
 }
+
+// TestAddresses: the list of participants is asked for by day, and the numbering
+// plan where the operator says it is; what is recorded is the public address.
+func TestAddresses(t *testing.T) {
+	hurried(t)
+	f := newFixture(t)
+	var asked string
+	served := func(name string) http.HandlerFunc {
+		content, ok := mirror.File(3, name)
+		if !ok {
+			t.Fatal(name)
+		}
+		return func(w http.ResponseWriter, r *http.Request) {
+			asked = r.URL.RequestURI()
+			_, _ = w.Write(content)
+		}
+	}
+	s := standIn(t, "banxico_spei", served(mirror.SPEI))
+	r, err := Ingest(t.Context(), f.c, Request{Source: "banxico_spei", Now: f.now})
+	if err != nil || r.Outcome != Activated || asked != "/cep/instituciones.do?fecha=19-09-2026" || r.Version.URL != s.URL+asked || r.Version.Rows != 100 {
+		t.Errorf("%s %v %v, asked %s", r.Outcome, r.Version, err, asked)
+	}
+	if v := r.Version; !v.Corte.IsZero() || v.OrderDate.String() != "2026-09-19" {
+		t.Errorf("%+v", v)
+	}
+	plan := httptest.NewServer(served(mirror.Numbering))
+	defer plan.Close()
+	withSecret := strings.Replace(plan.URL, "http://", "http://quien:clave@", 1) + "/pnn_01.csv"
+	r, err = Ingest(t.Context(), f.c, Request{Source: "ift_numeracion", Now: f.now, Access: Access{URL: withSecret}})
+	if err != nil || r.Outcome != Activated || asked != "/pnn_01.csv" || r.Version.Obtained != plan.URL+"/pnn_01.csv" || !strings.HasSuffix(r.Version.URL, "descarga-publica.xhtml") {
+		t.Errorf("%s %+v %v", r.Outcome, r.Version, err)
+	}
+	if err := (Access{URL: "pnn.csv"}).Check("ift_numeracion"); !errors.Is(err, ErrAccess) || !strings.Contains(err.Error(), "fuentes.ift_numeracion.url") {
+		t.Errorf("%v", err)
+	}
+}

@@ -80,17 +80,29 @@ func TestIngestOfAll(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	var c configuration
-	c.values = map[string]string{}
-	a := &app{ctx: t.Context(), config: c}
-	for _, id := range []string{"banxico_fix", "ift_numeracion"} {
-		if a.config.lacks(id) == "" {
-			t.Errorf("%s: nada falta", id)
+	asked := func(sources ...string) (ids, lacking []string) {
+		t.Helper()
+		requests, replies, err := (&ingestCmd{Sources: sources}).requests(&app{config: configuration{values: map[string]string{}}})
+		if err != nil {
+			t.Fatal(err)
 		}
+		for _, r := range requests {
+			ids = append(ids, r.Source)
+		}
+		for _, r := range replies {
+			lacking = append(lacking, r.Source)
+			if r.Lacks == "" || r.Result != "sin_configurar" || !strings.HasPrefix(r.text(), r.Source+"  - sin configurar: ") {
+				t.Errorf("%+v", r)
+			}
+		}
+		return ids, lacking
 	}
-	r := ingestReply{Source: "banxico_fix", Result: string(jobs.Unconfigured), Lacks: "un token"}
-	if got := r.text(); got != "banxico_fix  - sin configurar: un token\n" {
-		t.Errorf("%q", got)
+	if ids, lacking := asked(); strings.Join(ids, " ") != "sat_69b sat_69b_bis banxico_spei" || strings.Join(lacking, " ") != "banxico_fix ift_numeracion" {
+		t.Errorf("%v %v", ids, lacking)
+	}
+	// One that is named is asked for, and refused by name (TestWithoutAToken).
+	if ids, lacking := asked("banxico_fix"); strings.Join(ids, " ") != "banxico_fix" || lacking != nil {
+		t.Errorf("%v %v", ids, lacking)
 	}
 }
 

@@ -38,7 +38,7 @@ type ingestReply struct {
 // Run loads each source in turn; one that fails keeps no other from its turn. A running server of the same data directory
 // picks the new edition up by itself.
 func (c *ingestCmd) Run(a *app) error {
-	requests, err := c.requests(a)
+	requests, replies, err := c.requests(a)
 	if err != nil {
 		return err
 	}
@@ -46,15 +46,9 @@ func (c *ingestCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	var replies []ingestReply
 	var failures []error
 	quarantined := 0
 	for _, r := range requests {
-		// Who asks for all of them does not ask for one that cannot be had.
-		if lacks := a.config.lacks(r.Source); lacks != "" && len(c.Sources) == 0 && len(c.File) == 0 {
-			replies = append(replies, ingestReply{Source: r.Source, Result: string(jobs.Unconfigured), Lacks: lacks})
-			continue
-		}
 		progress := ingest.NewProgress(a.stderr)
 		r.Progress, r.Free = progress.Report, roomOn(a.config, dir)
 		reply, err := dir.load(a.ctx, r)
@@ -163,22 +157,22 @@ func orUnknown(corte string) string {
 	return corte
 }
 
-// requests turns the command line into one request for each source.
-func (c *ingestCmd) requests(a *app) ([]ingest.Request, error) {
+// requests turns the command line into one request for each source. Who asks for
+// all of them does not ask for those that cannot be had before something is
+// configured: they are replied to already.
+func (c *ingestCmd) requests(a *app) (requests []ingest.Request, lacking []ingestReply, err error) {
 	var corte civil.Date
 	if c.Corte != "" {
-		var err error
 		if corte, err = civil.Parse(c.Corte); err != nil {
-			return nil, exitWith(exitUsage, "--corte: %w", err)
+			return nil, nil, exitWith(exitUsage, "--corte: %w", err)
 		}
 	}
 	if c.History && (len(c.File) == 0 || len(c.Sources) > 0) {
-		return nil, exitWith(exitUsage, "--history toma archivos: cotejo ingest --history --file FUENTE=RUTA")
+		return nil, nil, exitWith(exitUsage, "--history toma archivos: cotejo ingest --history --file FUENTE=RUTA")
 	}
 	if c.History && c.Corte != "" && len(c.File) > 1 {
-		return nil, exitWith(exitUsage, "--corte es la fecha de un archivo: cárguelos uno por uno")
+		return nil, nil, exitWith(exitUsage, "--corte es la fecha de un archivo: cárguelos uno por uno")
 	}
-	var requests []ingest.Request
 	names := c.Sources
 	for _, f := range c.File {
 		source, path, ok := strings.Cut(f, "=")
@@ -186,15 +180,21 @@ func (c *ingestCmd) requests(a *app) ([]ingest.Request, error) {
 			source, path, ok, names = c.Sources[0], f, true, nil
 		}
 		if !ok {
-			return nil, exitWith(exitUsage, "--file «%s»: se espera FUENTE=RUTA, como sat_69b=Listado_completo_69-B.csv", f)
+			return nil, nil, exitWith(exitUsage, "--file «%s»: se espera FUENTE=RUTA, como sat_69b=Listado_completo_69-B.csv", f)
 		}
 		if _, err := os.Stat(path); err != nil {
-			return nil, exitWith(exitUsage, "--file: no se puede leer el archivo: %w", err)
+			return nil, nil, exitWith(exitUsage, "--file: no se puede leer el archivo: %w", err)
 		}
 		requests = append(requests, ingest.Request{Source: source, File: path, Corte: corte, History: c.History, Now: now()})
 	}
 	if len(names) == 0 && len(requests) == 0 {
-		names = ingest.Sources()
+		for _, id := range ingest.Sources() {
+			if lacks := a.config.lacks(id); lacks != "" {
+				lacking = append(lacking, ingestReply{Source: id, Result: string(jobs.Unconfigured), Lacks: lacks})
+			} else {
+				names = append(names, id)
+			}
+		}
 	}
 	for _, name := range names {
 		requests = append(requests, ingest.Request{
@@ -203,11 +203,11 @@ func (c *ingestCmd) requests(a *app) ([]ingest.Request, error) {
 	}
 	for _, r := range requests {
 		if !ingest.Known(r.Source) {
-			return nil, exitWith(exitUsage, "no existe la fuente «%s»; hay: %s", r.Source, strings.Join(ingest.Sources(), ", "))
+			return nil, nil, exitWith(exitUsage, "no existe la fuente «%s»; hay: %s", r.Source, strings.Join(ingest.Sources(), ", "))
 		}
 	}
 	if len(requests) == 0 {
-		return nil, errors.New("no hay nada que cargar")
+		return nil, nil, errors.New("no hay nada que cargar")
 	}
-	return requests, nil
+	return requests, lacking, nil
 }

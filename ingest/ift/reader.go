@@ -24,7 +24,7 @@ import (
 )
 
 // MaxBytes is several times what the plan has ever measured (14.6 MB).
-const MaxBytes = 96 << 20
+const MaxBytes = 64 << 20
 
 // What the reader counts beside what all tables share.
 const (

@@ -359,3 +359,44 @@ func TestEveryIncludedListSaysWhy(t *testing.T) {
 		}
 	}
 }
+
+// TestUnconfiguredIsNoFailure: what a source lacks is said, and raises no alarm.
+func TestUnconfiguredIsNoFailure(t *testing.T) {
+	f := newHealthFixture(t)
+	lacks := func(id string) string {
+		if id == "banxico_fix" || id == "sat_69b" {
+			return "falta un token"
+		}
+		return ""
+	}
+	job := Job{Name: "sat_69b", Status: jobUnconfigured, Last: noon, Next: noon.Add(96 * time.Hour)}
+	f.now = noon.Add(72 * time.Hour) // long unseen, but nobody was to look
+	h := &health{Config: Config{
+		Catalogue: f.c, Live: f.live, Now: func() time.Time { return f.now }, Lacks: lacks, Jobs: func() []Job { return []Job{job} },
+	}}
+	resp, err := h.read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var a healthAnswer
+	if err := json.Unmarshal(resp.Body, &a); err != nil {
+		t.Fatal(err)
+	}
+	f1 := func(i int, state, help string) {
+		t.Helper()
+		if s := a.Sources[i]; s.State != state || s.Help == nil && help != "" || s.Help != nil && *s.Help != help {
+			t.Errorf("%+v", s)
+		}
+	}
+	f1(0, upToDate, "falta un token") // it serves, and says why it will not be renewed
+	f1(1, notLoaded, "Cargue la fuente con: cotejo ingest sat_69b_bis")
+	f1(2, unconfigured, "falta un token")
+	if len(a.Alerts) != 0 || a.Jobs[0].Status != "sin_configurar" {
+		t.Errorf("%+v %+v", a.Alerts, a.Jobs)
+	}
+	// The same task that only failed to see it is an alarm.
+	job.Status, f.now = "ocupada", f.now.Add(time.Hour)
+	if resp, err = h.read(); err != nil || !strings.Contains(string(resp.Body), "FUENTE_SIN_REVISAR") {
+		t.Errorf("%s %v", resp.Body, err)
+	}
+}
