@@ -2,6 +2,8 @@ package ingest
 
 import (
 	"fmt"
+	"io"
+	"slices"
 
 	"cotejo/civil"
 	"cotejo/ingest/tabular"
@@ -41,6 +43,24 @@ func gates(sum *tabular.Summary, o *snapshots.Origin, active, older *snapshots.V
 		faults = append(faults, snapshots.Fault{Code: tabular.OlderCut, Message: message})
 	}
 	return faults
+}
+
+// judged is what the source itself says of the staged bytes.
+func (in *ingestion) judged() ([]snapshots.Fault, error) {
+	if in.source.judge == nil {
+		return nil, nil
+	}
+	var before snapshots.Opener
+	if in.active != nil {
+		before = func() (io.ReadCloser, error) { return in.catalogue.Official(*in.active) }
+	}
+	faults, notices, err := in.source.judge(before, in.stage.Open)
+	for _, n := range notices {
+		if !slices.Contains(in.notices, n) {
+			in.notices = append(in.notices, n)
+		}
+	}
+	return faults, err
 }
 
 // pastGates says why a file must not enter the history. Nothing but its

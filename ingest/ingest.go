@@ -457,24 +457,6 @@ func (in *ingestion) gates(sum *tabular.Summary, o *snapshots.Origin) ([]snapsho
 	return in.waive(append(faults, own...), o), nil
 }
 
-// judged is what the source itself says of the staged bytes.
-func (in *ingestion) judged() ([]snapshots.Fault, error) {
-	if in.source.judge == nil {
-		return nil, nil
-	}
-	var before snapshots.Opener
-	if in.active != nil {
-		before = func() (io.ReadCloser, error) { return in.catalogue.Official(*in.active) }
-	}
-	faults, notices, err := in.source.judge(before, in.stage.Open)
-	for _, n := range notices {
-		if !slices.Contains(in.notices, n) {
-			in.notices = append(in.notices, n)
-		}
-	}
-	return faults, err
-}
-
 // withdrawn returns the version of the history whose bytes are staged and that a
 // person took out of service by accepting an older one in its place; nil when
 // there is none. Its bytes coming again must not undo that.

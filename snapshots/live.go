@@ -23,7 +23,7 @@ type Prepare func(e, before *Edition) (any, error)
 // atomically: a request that holds an edition finishes with it.
 type Live struct {
 	c       *Catalogue
-	prepare []Prepare // none or one
+	prepare []Prepare               // none or one
 	current atomic.Pointer[Edition] // never nil; Live owns one reference
 
 	// opening is held while files are read and hashed, which may take long; it
