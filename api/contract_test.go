@@ -179,7 +179,7 @@ func table(t *testing.T) operation.Table {
 
 // tableOf is everything the service can do.
 func tableOf(about platform.Config, keeps organization.Config) operation.Table {
-	return must(operation.NewTable(company.Operations(), fiscal.Operations(), identifiers.Operations(catalog.Embedded), catalogs.Operations(),
+	return must(operation.NewTable(company.Operations(), fiscal.Operations(), identifiers.Operations(), catalogs.Operations(),
 		organization.Operations(keeps), platform.Operations(about)))
 }
 

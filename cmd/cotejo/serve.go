@@ -138,7 +138,7 @@ func (s *service) keepUses(ctx context.Context) {
 // operations are all that the service can do.
 func operations(about platform.Config, keepers *accounts.Service) (operation.Table, error) {
 	set := catalog.Embedded()
-	return operation.NewTable(company.Operations(), fiscal.Operations(), identifiers.Operations(catalog.Embedded), catalogs.Operations(),
+	return operation.NewTable(company.Operations(), fiscal.Operations(), identifiers.Operations(), catalogs.Operations(),
 		organization.Operations(organization.Config{Accounts: keepers, Set: set, Now: now}), platform.Operations(about))
 }
 

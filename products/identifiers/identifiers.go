@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"cotejo/catalog"
 	"cotejo/checks"
 	"cotejo/civil"
 	"cotejo/operation"
@@ -29,10 +28,9 @@ const (
 )
 
 // Operations returns what this family can do. Names of banks and plazas are those
-// of the set that sets returns at the moment of the question; a set must not
-// change.
-func Operations(sets func() *catalog.Set) []operation.Operation {
-	banks := &book{sets: sets}
+// of the edition that serves.
+func Operations() []operation.Operation {
+	banks := new(book)
 	return []operation.Operation{
 		described(readingPath(operation.Operation{
 			ID: "validarClabe", Path: "/v1/utilidades/clabe/{clabe}",

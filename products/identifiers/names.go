@@ -36,27 +36,27 @@ type names struct {
 // it brings, without a comma around.
 type named struct{ value, notes []byte }
 
-// book keeps the names of the catalogues that answers are given from.
-type book struct {
-	sets    func() *catalog.Set
-	current atomic.Pointer[names]
-}
+// book keeps the names of the catalogues that answers are given from. Test keys
+// are answered from those of the binary, live ones from those of the edition.
+type book struct{ embedded, loaded atomic.Pointer[names] }
 
-// names returns those of the set that is current. They are written anew when it
-// is another one.
-func (b *book) names() *names {
-	set := b.sets()
-	n := b.current.Load()
+// names returns those of a set. They are written anew when it is another one.
+func (b *book) names(set *catalog.Set) *names {
+	kept := &b.loaded
+	if set == catalog.Embedded() {
+		kept = &b.embedded
+	}
+	n := kept.Load()
 	if n == nil || n.set != set {
 		n = namesOf(set)
-		b.current.Store(n)
+		kept.Store(n)
 	}
 	return n
 }
 
 func (b *book) answer(dst []byte, in operation.Input) ([]byte, operation.Computed, error) {
 	r, _ := operation.Get[reading[checks.CLABE]](in, clabe)
-	n := b.names()
+	n := b.names(catalog.Of(in.Edition()))
 	return n.appendCLABE(dst, r), operation.Computed{Code: code, Charged: true, Basis: n.basis}, nil
 }
 
