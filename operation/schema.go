@@ -153,3 +153,25 @@ func rawJSON(v any) json.RawMessage {
 	}
 	return b
 }
+
+// CatalogVersion describes what catalog.Version.AppendMembers writes, with further
+// members behind. kind is what the version is of: lista or serie.
+func CatalogVersion(kind string, more ...Field) *jsonschema.Schema {
+	included, loaded := kind+"_incluida", kind+"_cargada"
+	return Object(append([]Field{
+		F("id", Text("Catálogo, o fuente oficial que se cargó.")),
+		F("nombre", Text("Autoridad y publicación.")),
+		F("url", OrNull(Text("Dónde publica la autoridad."))),
+		F("obtenida_de", OrNull(Text("De dónde se leyeron en realidad los datos."))),
+		F("version", Day("Día del que son los datos.")),
+		F("sha256", SHA256("Del archivo del catálogo; de lo que se cargó, del archivo oficial como se recibió.")),
+		F("registros", Integer("Renglones del archivo.")),
+		F("cobertura", OrNull(Text("Qué tiene el catálogo y qué no."))),
+		F("origen", OneOf(included+": la trae el programa. "+loaded+": es la versión de una fuente oficial que se cargó; ninguna consulta pregunta a la autoridad en el momento.", included, loaded)),
+		F("source_version_id", OrNull(Integer("De lo que se cargó; null de lo que trae el programa."))),
+		F("corte", OrNull(Day("Fecha de corte, si el archivo o quien lo cargó la dice."))),
+		F("publicada_en_reset", OrNull(Moment("Cuándo empezó a responderse desde esta versión."))),
+		F("ultima_modificacion_servidor", OrNull(Moment("La que dijo el servidor de la autoridad."))),
+		F("descargada", OrNull(Moment(""))),
+	}, more...)...)
+}

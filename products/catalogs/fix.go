@@ -86,7 +86,7 @@ func rates(dst []byte, in operation.Input) ([]byte, operation.Computed, error) {
 // series writes fuente, with what there is to say of a series.
 func (m *members) series(s *catalog.Series) {
 	m.open("fuente")
-	m.version(s.Version(), seriesIncluded, seriesLoaded)
+	*m = s.Version().AppendMembers(*m, series)
 	m.day("desde", s.First())
 	m.day("hasta", s.Last().Determined)
 	m.name("dias_distintos_de_la_incluida")

@@ -63,7 +63,7 @@ func banks(dst []byte, in operation.Input) ([]byte, operation.Computed, error) {
 	case !b.InSPEI && a.Standing == catalog.Ended && b.SATValidity.To.IsZero():
 		notice = leftNotice + notice
 	}
-	m.source(list.Version(), listIncluded, listLoaded)
+	m.source(list.Version())
 	m.further(list.List())
 	return m.end(unknown(a.Standing, notice), list.Basis())
 }
@@ -194,7 +194,7 @@ func phones(dst []byte, in operation.Input) ([]byte, operation.Computed, error) 
 	if p.VoidPrefix() {
 		notice = prefixNotice + notice
 	}
-	m.source(list.Version(), listIncluded, listLoaded)
+	m.source(list.Version())
 	m.further(list.Plan())
 	return m.end(unknown(a.Standing, notice), list.Basis())
 }

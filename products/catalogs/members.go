@@ -84,18 +84,16 @@ func (m *members) validity(v catalog.Validity) {
 	m.close()
 }
 
-// What fuente.origen says: the program carries it, or it was ingested.
+// What a version is of: fuente.origen says lista_incluida, or serie_cargada.
 const (
-	listIncluded   = "lista_incluida"
-	listLoaded     = "lista_cargada"
-	seriesIncluded = "serie_incluida"
-	seriesLoaded   = "serie_cargada"
+	list   = "lista"
+	series = "serie"
 )
 
-// source writes fuente, the version that an answer is from.
-func (m *members) source(v *catalog.Version, included, loaded string) {
+// source writes fuente, the version of a list that an answer is from.
+func (m *members) source(v *catalog.Version) {
 	m.open("fuente")
-	m.version(v, included, loaded)
+	*m = v.AppendMembers(*m, list)
 	m.close()
 }
 
@@ -107,44 +105,13 @@ func (m *members) further(v *catalog.Version) {
 		return
 	}
 	m.open("fuente_adicional")
-	m.version(v, listIncluded, listLoaded)
+	*m = v.AppendMembers(*m, list)
 	m.close()
 }
 
-func (m *members) version(v *catalog.Version, included, loaded string) {
-	m.text("id", v.ID)
-	m.text("nombre", v.Source)
-	m.known("url", v.URL)
-	m.known("obtenida_de", v.Retrieved)
-	m.day("version", v.Date)
-	m.text("sha256", v.SHA256)
-	m.name("registros")
-	*m = strconv.AppendInt(*m, int64(v.Rows), 10)
-	m.known("cobertura", v.Coverage)
-	l := v.Loaded
-	if l == nil {
-		m.text("origen", included)
-		for _, name := range installed {
-			m.null(name)
-		}
-		return
-	}
-	m.text("origen", loaded)
-	m.name(installed[0])
-	*m = strconv.AppendInt(*m, int64(l.ID), 10)
-	m.day(installed[1], l.Corte)
-	m.known(installed[2], l.Activated)
-	m.known(installed[3], l.Published)
-	m.known(installed[4], l.Downloaded)
-}
-
-// installed is what only this installation knows of a loaded version, and the day
-// that its file states.
-var installed = [...]string{"source_version_id", "corte", "publicada_en_reset", "ultima_modificacion_servidor", "descargada"}
-
 // listed ends an answer that is from one list.
 func (m members) listed(v *catalog.Version, notice string) ([]byte, operation.Computed, error) {
-	m.source(v, listIncluded, listLoaded)
+	m.source(v)
 	return m.end(notice, v.Basis)
 }
 

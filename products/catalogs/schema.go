@@ -7,32 +7,12 @@ import (
 	op "cotejo/operation"
 )
 
-// version is the schema of a version of a list, with further members.
-func version(included, loaded string, more ...op.Field) *jsonschema.Schema {
-	return op.Object(append([]op.Field{
-		op.F("id", op.Text("Catálogo, o fuente oficial que se cargó.")),
-		op.F("nombre", op.Text("Autoridad y publicación.")),
-		op.F("url", op.OrNull(op.Text("Dónde publica la autoridad."))),
-		op.F("obtenida_de", op.OrNull(op.Text("De dónde se leyeron en realidad los datos."))),
-		op.F("version", op.Day("Día del que son los datos.")),
-		op.F("sha256", op.SHA256("Del archivo del catálogo; de lo que se cargó, del archivo oficial como se recibió.")),
-		op.F("registros", op.Integer("Renglones del archivo.")),
-		op.F("cobertura", op.OrNull(op.Text("Qué tiene el catálogo y qué no."))),
-		op.F("origen", op.OneOf(included+": la trae el programa. "+loaded+": es la versión de una fuente oficial que se cargó; ninguna consulta pregunta a la autoridad en el momento.", included, loaded)),
-		op.F(installed[0], op.OrNull(op.Integer("De lo que se cargó; null de lo que trae el programa."))),
-		op.F(installed[1], op.OrNull(op.Day("Fecha de corte, si el archivo o quien lo cargó la dice."))),
-		op.F(installed[2], op.OrNull(op.Moment("Cuándo empezó a responderse desde esta versión."))),
-		op.F(installed[3], op.OrNull(op.Moment("La que dijo el servidor de la autoridad."))),
-		op.F(installed[4], op.OrNull(op.Moment(""))),
-	}, more...)...)
-}
-
 // lists are the members about the lists that an answer is from; two says that a
 // loaded source can complete what the program carries.
 func lists(two bool) []op.Field {
-	fields := []op.Field{op.F("fuente", version(listIncluded, listLoaded))}
+	fields := []op.Field{op.F("fuente", op.CatalogVersion(list))}
 	if two {
-		further := version(listIncluded, listLoaded)
+		further := op.CatalogVersion(list)
 		further.Description = "Fuente oficial que se cargó y que completa o sustituye lo que dice su cobertura; null mientras no hay ninguna."
 		fields = append(fields, op.F("fuente_adicional", op.OrNull(further)))
 	}
@@ -187,7 +167,7 @@ func rateSchema() *jsonschema.Schema {
 		op.F("tipo_cambio", op.OrNull(rate)),
 		op.F("conversion", op.OrNull(conversion)),
 		op.Maybe("cobertura", coverage),
-	}, []op.Field{op.F("fuente", version(seriesIncluded, seriesLoaded,
+	}, []op.Field{op.F("fuente", op.CatalogVersion(series,
 		op.F("desde", op.Day("Primer día con valor.")),
 		op.F("hasta", op.Day("Último día con valor.")),
 		op.F("dias_distintos_de_la_incluida", op.Integer("Días de los que la serie incluida en el programa tiene otro valor; 0 en ella misma.")),

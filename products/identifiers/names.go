@@ -1,7 +1,6 @@
 package identifiers
 
 import (
-	"strconv"
 	"sync/atomic"
 
 	"cotejo/catalog"
@@ -92,25 +91,24 @@ func number(digits string) int {
 
 func namesOf(set *catalog.Set) *names {
 	n := &names{set: set}
-	list := set.Banks.Version()
+	listed := set.Banks.Listed()
 	n.unknownBank = named{[]byte("null"), appendNotes(nil, noteNoBank,
-		"La clave de banco no está en la lista del "+list.Date.String()+": revise los tres primeros dígitos. No invalida la CLABE: la institución puede ser más nueva que la lista.")}
+		"La clave de banco no está en la lista del "+listed.String()+": revise los tres primeros dígitos. No invalida la CLABE: la institución puede ser más nueva que la lista.")}
 	n.unknownPlaza = named{[]byte("null"), appendNotes(nil, noteNoPlaza,
 		"La clave de plaza no está en la recopilación que se consulta, que no es oficial: no invalida la CLABE.")}
 	for code, bank := range set.Banks.All {
-		n.banks[number(code)] = bankNames(bank, list.Date)
+		n.banks[number(code)] = bankNames(bank, listed)
 	}
 	for code, plaza := range set.Plazas.All {
 		n.plazas[number(code)] = named{value: plazaNames(plaza)}
 	}
 	n.tail = append(appendText(nil, `,"advertencia":`, clabeNotice), `,"fuentes":[`...)
-	for _, v := range [...]*catalog.Version{list, set.Plazas.Version()} {
-		n.tail = appendSource(appendComma(n.tail), v)
-		if n.basis != "" {
-			n.basis += "; "
+	for _, v := range [...]*catalog.Version{set.Banks.Version(), set.Banks.List(), set.Plazas.Version()} {
+		if v != nil {
+			n.tail = append(v.AppendMembers(append(appendComma(n.tail), '{'), "lista"), '}')
 		}
-		n.basis += v.ID + " " + v.Date.String() + " sha256 " + v.SHA256[:12]
 	}
+	n.basis = set.Banks.Basis() + "; " + set.Plazas.Version().Basis
 	n.tail = append(n.tail, ']')
 	return n
 }
@@ -121,7 +119,11 @@ func bankNames(b catalog.Bank, listed civil.Date) named {
 	dst = appendKnown(dst, `,"clase":`, string(b.Class))
 	dst = appendFlag(dst, `,"spei":{"participa":`, b.InSPEI)
 	dst = appendKnown(dst, `,"clave":`, b.SPEI)
-	dst = appendKnown(dst, `,"nombre":`, b.SPEIName)
+	name := b.SPEIName
+	if !b.InSPEI {
+		name = ""
+	}
+	dst = appendKnown(dst, `,"nombre":`, name)
 	dst = appendDay(append(dst, `,"lista_del":`...), listed)
 	dst = append(dst, `},"catalogo_sat":`...)
 	if b.SATName == "" && b.SATLegalName == "" {
@@ -157,17 +159,6 @@ func plazaNames(p catalog.Plaza) []byte {
 		dst = append(appendKnown(dst, `,"estado":`, town.State), '}')
 	}
 	return append(dst, "]}"...)
-}
-
-func appendSource(dst []byte, v *catalog.Version) []byte {
-	dst = appendText(dst, `{"id":`, v.ID)
-	dst = appendText(dst, `,"nombre":`, v.Source)
-	dst = appendKnown(dst, `,"url":`, v.URL)
-	dst = appendKnown(dst, `,"obtenida_de":`, v.Retrieved)
-	dst = appendDay(append(dst, `,"version":`...), v.Date)
-	dst = appendText(dst, `,"sha256":`, v.SHA256)
-	dst = strconv.AppendInt(append(dst, `,"registros":`...), int64(v.Rows), 10)
-	return append(appendKnown(dst, `,"cobertura":`, v.Coverage), '}')
 }
 
 // appendNotes appends an observation to others that have no bracket around.

@@ -76,17 +76,7 @@ func clabeAnswer() *jsonschema.Schema {
 		op.F("estado", op.OrNull(op.Form(`^MX-[A-Z]{3}$`, "ISO 3166-2; null donde la recopilación no lo dice."))),
 	), "Las que comparten la clave.")))
 	plaza.Description = "null: la clave no está en la recopilación, que no es oficial; no invalida la CLABE."
-	source := op.Object(
-		op.F("id", op.Text("Catálogo.")),
-		op.F("nombre", op.Text("Autoridad y publicación.")),
-		op.F("url", op.OrNull(op.Text("Dónde se publica."))),
-		op.F("obtenida_de", op.OrNull(op.Text("De dónde se leyeron en realidad los datos."))),
-		op.F("version", op.Day("Día del que son los datos.")),
-		op.F("sha256", op.SHA256("Del archivo del catálogo.")),
-		op.F("registros", op.Integer("Renglones del archivo.")),
-		op.F("cobertura", op.OrNull(op.Text("Qué tiene el catálogo y qué no."))),
-	)
-	return answerFrom("ValidacionDeCLABE", []op.Field{op.F("fuentes", op.List(source, "De dónde son los nombres: la lista de bancos y la de plazas."))},
+	return answerFrom("ValidacionDeCLABE", []op.Field{op.F("fuentes", op.List(op.CatalogVersion("lista"), "De dónde son los nombres: la lista de bancos, la de participantes que se cargó si hay una, y la de plazas."))},
 		op.F("clabe", op.Form(`^[0-9]{18}$`, "Normalizada.")),
 		op.F("clave_banco", op.Form(`^[0-9]{3}$`, "Clave del banco: los dígitos 1 a 3.")),
 		op.F("banco", op.OrNull(bank)),
