@@ -349,6 +349,45 @@ func TestKeyIsNeverStored(t *testing.T) {
 	}
 }
 
+// TestKeysAreKnownFromMemory: what a service of ordinary size has is known without
+// the store, after a start as after a creation.
+func TestKeysAreKnownFromMemory(t *testing.T) {
+	fs := vfs.NewMem()
+	f := open(t, fs, nil)
+	secret, key, err := f.CreateKey(ctx, accounts.KeyRequest{Mode: accounts.Admin})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := accounts.Principal{Mode: accounts.Admin, KeyID: key.ID}
+	remembered := func(secret string, known bool, who accounts.Principal, refusal error) {
+		t.Helper()
+		got, is, err := f.Recognize([]byte(secret))
+		if got != who || is != known || err != refusal {
+			t.Errorf("Recognize = %+v, %v, %v; want %+v, %v, %v", got, is, err, who, known, refusal)
+		}
+	}
+	remembered(secret, true, want, nil)
+	f.close()
+
+	f = open(t, fs, nil)
+	defer f.close()
+	remembered(secret, false, accounts.Principal{}, nil)
+	if err := f.Warm(ctx); err != nil {
+		t.Fatal(err)
+	}
+	remembered(secret, true, want, nil)
+	body := secret[:len(secret)-6]
+	remembered(accounts.WithCheck(body[:len(body)-1]+flip(body[len(body)-1:])), true, accounts.Principal{}, accounts.ErrUnauthorized)
+	remembered(accounts.WithCheck("svc_live_"+body[len("svc_admin_"):]), true, accounts.Principal{}, accounts.ErrUnauthorized)
+	remembered(secret[1:], true, accounts.Principal{}, accounts.ErrUnauthorized)
+	remembered(accounts.WithCheck("svc_live_00000000"+strings.Repeat("A", 43)), false, accounts.Principal{}, nil)
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	if err := f.Warm(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("Warm = %v", err)
+	}
+}
+
 func TestAuthenticateDoesNotAllocate(t *testing.T) {
 	if testing.Short() {
 		t.Skip("make race is short: under the race detector a sync.Pool forgets at random")

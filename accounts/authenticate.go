@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -191,15 +192,77 @@ func (s *Service) Authenticate(key []byte) (Principal, error) {
 			return Principal{}, err
 		}
 	}
+	if !s.matches(key, known) {
+		return Principal{}, ErrUnauthorized
+	}
+	return s.admit(id, mode, known, now)
+}
+
+// Recognize does what Authenticate does for a key that is in memory. remembered is
+// false for any other well-formed one: whoever it is, only the store can tell.
+func (s *Service) Recognize(key []byte) (p Principal, remembered bool, err error) {
+	mode, id, ok := wellFormed(key)
+	if !ok {
+		return Principal{}, true, ErrUnauthorized
+	}
+	s.known.mu.RLock()
+	known := s.known.byID[id]
+	s.known.mu.RUnlock()
+	if known == nil {
+		return Principal{}, false, nil
+	}
+	if !s.matches(key, known) {
+		return Principal{}, true, ErrUnauthorized
+	}
+	if now := s.now(); known.fresh(now) {
+		p, err = s.admit(id, mode, known, now)
+	} else {
+		p, err = s.Authenticate(key)
+	}
+	return p, true, err
+}
+
+// matches compares a key with the hash of one, in constant time.
+func (s *Service) matches(key []byte, known *knownKey) bool {
 	m := s.macs.Get().(*mac)
 	same := subtle.ConstantTimeCompare(m.sum(key)[:], known.hash[:])
 	s.macs.Put(m)
-	if same != 1 || known == &nobody || known.principal.Mode != mode || !known.until.IsZero() && !now.Before(known.until) {
+	return same == 1
+}
+
+// admit lets in whoever holds a key that matches.
+func (s *Service) admit(id [lookupLen]byte, mode Mode, known *knownKey, now time.Time) (Principal, error) {
+	if known == &nobody || known.principal.Mode != mode || !known.until.IsZero() && !now.Before(known.until) {
 		return Principal{}, ErrUnauthorized
 	}
 	s.noteUse(id, known, now)
 	return known.principal, nil
 }
+
+// Warm reads keys into memory, as many as fit: from then on Recognize knows those
+// that a service of ordinary size has. CreateKey and RotateKey add their own.
+func (s *Service) Warm(ctx context.Context) error {
+	n := 0
+	err := s.ledger.Read(ledger.Global).Scan(spaceKeyClaim, nil, func(id, _ []byte) error {
+		switch {
+		case len(id) != lookupLen:
+			return errValue
+		case n >= maxKnown:
+			return errWarm
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+		n++
+		_, err := s.lookUp([lookupLen]byte(id), s.now())
+		return err
+	})
+	if errors.Is(err, errWarm) {
+		return nil
+	}
+	return err
+}
+
+var errWarm = errors.New("accounts: no more keys fit into memory")
 
 // fresh is false also when the clock was set back.
 func (k *knownKey) fresh(now time.Time) bool {

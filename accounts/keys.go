@@ -141,6 +141,8 @@ func (s *Service) issue(ctx context.Context, account ledger.AccountID, c putKey,
 		if err != nil {
 			return "", Key{}, err
 		}
+		// Its first request is not a stranger's; what fails here is asked again then.
+		_, _ = s.lookUp(id, made)
 		return string(text), c.k.Key, nil
 	}
 	return "", Key{}, errNoFreeID
