@@ -34,7 +34,7 @@ accounts obligations monitoring funding constancias
 legal catalog
 ledger snapshots
 index cep cfdi
-fuzzy checks payroll reconcile tlog store canon delta sandbox machine ratelimit
+fuzzy checks payroll reconcile tlog store canon delta sandbox machine ratelimit accesslog
 civil safexml
 `
 

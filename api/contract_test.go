@@ -116,7 +116,7 @@ func checkContract(t testing.TB, table operation.Table, method, target string, a
 		response, _ = c.at(at...).(map[string]any)
 	}
 	// What comes before any operation is known: no route, or no HTTP.
-	if response == nil && slices.Contains([]int{400, 404, 405, 408, 431}, a.status) {
+	if response == nil && slices.Contains([]int{400, 404, 405, 408, 429, 431}, a.status) {
 		at = []string{"components", "responses", "Error" + strconv.Itoa(a.status)}
 		response, _ = c.at(at...).(map[string]any)
 	}
@@ -157,7 +157,7 @@ func headerOfOurs(name string) bool {
 	switch name {
 	case "X-Content-Type-Options":
 		return false
-	case "Retry-After", "Allow", "Www-Authenticate", "Idempotent-Replayed":
+	case "Retry-After", "Allow", "Ratelimit", "Ratelimit-Policy", "Www-Authenticate", "Idempotent-Replayed":
 		return true
 	}
 	return strings.HasPrefix(name, "X-")
@@ -165,8 +165,11 @@ func headerOfOurs(name string) bool {
 
 // canonical is a header's name as the document writes it.
 func canonical(name string) string {
-	if name == "Www-Authenticate" {
+	switch name {
+	case "Www-Authenticate":
 		return "WWW-Authenticate"
+	case "Ratelimit", "Ratelimit-Policy":
+		return "RateLimit" + name[len("Ratelimit"):]
 	}
 	return name
 }

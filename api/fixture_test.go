@@ -10,6 +10,8 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/netip"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -22,6 +24,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/valyala/fasthttp/fasthttputil"
 
+	"cotejo/accesslog"
 	"cotejo/accounts"
 	"cotejo/catalog"
 	"cotejo/civil"
@@ -53,13 +56,16 @@ type fixture struct {
 	// keys are live, poor (no money), other, test (each of an account of its own), sister (of
 	// the account of live), twin (the test key of live), only_read (live, limited to
 	// consultarOrganizacion) and admin; orgs are what they belong to.
-	keys   map[string]string
-	orgs   map[string]accounts.Organization
-	log    *logBuffer
-	server *Server
-	disk   vfs.FS      // of the account data
-	store  *heldStore  // on it
-	full   atomic.Bool // the disk
+	keys    map[string]string
+	orgs    map[string]accounts.Organization
+	log     *logBuffer
+	access  *accesslog.Log
+	server  *Server
+	elapsed time.Duration // of the limits; under mu
+	disk    vfs.FS        // of the account data
+	store   *heldStore    // on it
+	full    atomic.Bool   // the disk
+	peer    netip.Addr    // where requests come from; zero: no IP address
 
 	mu   sync.Mutex
 	now  time.Time      // under mu
@@ -92,13 +98,15 @@ func newFixture(t testing.TB) *fixture {
 	f.key("twin", accounts.KeyRequest{Org: f.orgs["live"].ID, Mode: accounts.Test})
 	f.orgs["sister"] = must(f.accounts.AddOrganization(context.Background(), accounts.OrganizationRequest{Account: f.orgs["live"].Account, Name: "Organización sister"}))
 	f.key("sister", accounts.KeyRequest{Org: f.orgs["sister"].ID, Mode: accounts.Live})
+	f.access = accesslog.Open(accesslog.Options{Dir: filepath.Join(dir, "accesos"), Log: slog.New(slog.NewJSONHandler(f.log, nil))})
 
 	f.pipeline = &operation.Pipeline{Live: f.live, Sandbox: testLive, Ledger: book, Accounts: f.accounts, Now: f.clock, Full: f.full.Load,
 		InputKey: operation.InputKey(pepper)}
 	f.table = tableOf(
-		platform.Config{Catalogue: f.sources, Live: f.live, Pipeline: f.pipeline, Now: f.clock, Jobs: f.jobStates},
+		platform.Config{Catalogue: f.sources, Live: f.live, Pipeline: f.pipeline, Now: f.clock, Jobs: f.jobStates, Access: f.access, AccessDays: 365},
 		organization.Config{Accounts: f.accounts, Set: catalog.Embedded(), Now: f.clock})
-	server := must(New(Config{Table: f.table, Pipeline: f.pipeline, Log: slog.New(slog.NewJSONHandler(f.log, nil)), Access: f.log}))
+	f.limit(operation.DefaultKeyRate, operation.DefaultAddressRate)
+	server := must(New(Config{Table: f.table, Pipeline: f.pipeline, Log: slog.New(slog.NewJSONHandler(f.log, nil)), Access: f.access, Trusted: proxies}))
 	f.server = server
 	f.listener = fasthttputil.NewInmemoryListener()
 	served := make(chan error, 1)
@@ -111,8 +119,30 @@ func newFixture(t testing.TB) *fixture {
 				t.Error(err)
 			}
 		}
+		f.access.Close()
 	})
 	return f
+}
+
+// limit sets the limits of keys and addresses, before anything is asked; nobody has
+// used them up.
+func (f *fixture) limit(keys, addresses string) {
+	f.pipeline.Throttle = must(operation.NewThrottle(keys, addresses, func() time.Duration {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return f.elapsed
+	}))
+}
+
+// accessLines are what the access log holds, as it is on the disk.
+func (f *fixture) accessLines() string {
+	f.t.Helper()
+	must(f.access.Read(context.Background(), accesslog.Query{From: f.clock(), To: f.clock(), Limit: 1})) // writes them first
+	var lines []byte
+	for _, name := range must(filepath.Glob(filepath.Join(f.access.Dir, "*.jsonl"))) {
+		lines = append(lines, must(os.ReadFile(name))...)
+	}
+	return string(lines)
 }
 
 // heldStore is a store whose disk can stand still.
@@ -234,7 +264,7 @@ func (f *fixture) clock() time.Time {
 func (f *fixture) advance(d time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.now = f.now.Add(d)
+	f.now, f.elapsed = f.now.Add(d), f.elapsed+max(d, 0)
 }
 
 // runJob is a run that begins and ends now; the next one is in nine hours.
@@ -317,7 +347,11 @@ func (f *fixture) sendBody(method, target string, body []byte, headers ...string
 // OpenAPI document promises for the method and target.
 func (f *fixture) raw(method, target, request string) answer {
 	f.t.Helper()
-	conn := must(f.listener.Dial())
+	var local net.Addr
+	if f.peer.IsValid() {
+		local = net.TCPAddrFromAddrPort(netip.AddrPortFrom(f.peer, 4711))
+	}
+	conn := must(f.listener.DialWithLocalAddr(local))
 	defer conn.Close()
 	go conn.Write([]byte(request)) // an answer may come before all is read
 	a := read(f.t, conn, method)

@@ -1,8 +1,11 @@
 package api
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
+	"regexp"
 	"runtime/debug"
 	"strconv"
 	"sync"
@@ -11,6 +14,7 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
 
+	"cotejo/accesslog"
 	"cotejo/accounts"
 	"cotejo/operation"
 )
@@ -27,7 +31,7 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, refusal error) {
 	defer func() {
 		if r := recover(); r != nil {
 			s.log.Error("pánico al atender una petición", "request_id", string(e.id), "ruta", e.route,
-				"error", fmt.Sprint(r), "pila", string(debug.Stack()))
+				"error", e.redact(fmt.Sprint(r)), "pila", string(debug.Stack()))
 			e.fail(fmt.Errorf("pánico: %v", r))
 		}
 		e.end()
@@ -35,16 +39,16 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, refusal error) {
 
 	h := &ctx.Request.Header
 	if h.Len() > maxHeaderFields {
-		e.close().fail(operation.ErrHeaders)
+		e.close().stray(operation.ErrHeaders)
 		return
 	}
 	if !wellFormed(h) {
-		e.close().fail(operation.ErrRequest)
+		e.close().stray(operation.ErrRequest)
 		return
 	}
 	t, ok := splitTarget(h.RequestURI(), e.segments[:0])
 	if !ok {
-		e.close().fail(operation.ErrRequest)
+		e.close().stray(operation.ErrRequest)
 		return
 	}
 	var at *node
@@ -53,20 +57,20 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, refusal error) {
 		at, raw = s.routes.find(t.segments, e.params[:0])
 	}
 	if at == nil {
-		e.fail(operation.ErrRoute)
+		e.stray(operation.ErrRoute)
 		return
 	}
 	op, known := at.ops[string(h.Method())]
 	if !known {
 		ctx.Response.Header.Set("Allow", at.allow)
-		e.fail(operation.ErrMethod)
+		e.stray(operation.ErrMethod)
 		return
 	}
-	e.route, e.metrics, e.inflight = op.Path, op.metrics, inflight[op.class]
+	e.route, e.metrics, e.inflight, e.probe = op.Path, op.metrics, inflight[op.class], op.Probe
 	e.inflight.Inc()
 
 	r := &e.request
-	r.Operation, r.Refusal = op.Operation, refusal
+	r.Operation, r.Refusal, r.Client = op.Operation, refusal, e.client
 	r.Encoded, r.ContentType = len(h.ContentEncoding()) > 0, h.ContentType()
 	if op.Body != nil && refusal == nil {
 		r.Body = ctx.Request.Body()
@@ -81,7 +85,8 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, refusal error) {
 	decodeQuery(r, t.query)
 
 	resp, err := s.pipeline.Do(s.deadlines.from(e.started), r, e.answer[:0])
-	e.who = resp.Principal
+	e.who, e.cost = resp.Principal, resp.Cost
+	e.quota(&resp.Quota)
 	e.warn(resp.Unknown)
 	switch {
 	case err != nil:
@@ -99,7 +104,7 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, refusal error) {
 // refuse answers what never became a request.
 func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 	e := s.begin(ctx)
-	e.fail(err)
+	e.stray(err)
 	e.end()
 }
 
@@ -119,18 +124,24 @@ type exchange struct {
 	metrics *routeMetrics
 	// inflight is the gauge that counts this request, nil before a route is found.
 	inflight *metrics.Gauge
+	client   netip.Addr
 	who      accounts.Principal
+	cost     int64 // centavos
+	probe    bool  // not in the access log
 	request  operation.Request
+	entry    accesslog.Entry
 
 	idRoom           [maxRequestID]byte
 	segments, params [maxDepth + 1][]byte
 	answer, line     []byte
+	org              []byte // as text
 }
 
 func (s *Server) begin(ctx *fasthttp.RequestCtx) *exchange {
 	e := exchanges.Get().(*exchange)
 	e.Server, e.ctx, e.started = s, ctx, time.Now()
 	e.route, e.metrics = otherRoutes, s.other
+	e.client = clientAddress(ctx, s.trusted)
 	if id := ctx.Request.Header.Peek("X-Request-Id"); validRequestID(id) {
 		e.id = append(e.idRoom[:0], id...)
 	} else {
@@ -156,22 +167,35 @@ var (
 	headerBalance      = []byte("X-Saldo")
 	headerUse          = []byte("X-Uso-Individual")
 	headerReplayed     = []byte("Idempotent-Replayed")
+	headerRate         = []byte("RateLimit")
+	headerRatePolicy   = []byte("RateLimit-Policy")
 	valueTrue          = []byte("true")
 )
 
 // validRequestID accepts a client's own id when it can be logged and searched
-// for as it is: ^[A-Za-z0-9_-]{8,64}$.
+// for as it is: ^[A-Za-z0-9_-]{8,64}$. What has the form of a card or an account, an
+// RFC or a key of ours would be one in the log, and is not taken.
 func validRequestID(id []byte) bool {
 	if len(id) < 8 || len(id) > maxRequestID {
 		return false
 	}
+	digits, others := 0, 0
 	for _, c := range id {
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-') {
+		switch {
+		case '0' <= c && c <= '9':
+			digits++
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z':
+			others++
+		case c != '_' && c != '-':
 			return false
 		}
 	}
-	return true
+	const account = 10 // digits of the shortest account
+	return (others > 0 || digits < account) && (len(id) > 18 || !personal.Match(id)) && !bytes.Contains(id, []byte("svc_"))
 }
+
+// personal is the form of an RFC, alone or at the start of a CURP.
+var personal = regexp.MustCompile(`^[A-Za-z]{3,4}[0-9]{6}[A-Za-z0-9]{3}([A-Za-z0-9]{5})?$`)
 
 const maxRequestID = 64
 
@@ -217,11 +241,45 @@ func (e *exchange) succeed(r *operation.Response) {
 	}
 }
 
+// quota tells where the caller stands with their limit, in the two headers of
+// draft-ietf-httpapi-ratelimit-headers.
+func (e *exchange) quota(q *operation.Quota) {
+	if q.Limit == "" {
+		return
+	}
+	h := &e.ctx.Response.Header
+	name := append(append(append(e.line[:0], '"'), q.Limit...), '"')
+	b := append(name, ";r="...)
+	b = strconv.AppendInt(b, int64(q.Remaining), 10)
+	b = append(b, ";t="...)
+	b = strconv.AppendInt(b, seconds(q.Reset), 10)
+	h.SetCanonical(headerRate, b)
+	b = append(b[:len(name)], ";q="...)
+	b = strconv.AppendInt(b, int64(q.Burst), 10)
+	b = append(b, ";w="...)
+	b = strconv.AppendInt(b, seconds(q.Window()), 10)
+	h.SetCanonical(headerRatePolicy, b)
+	e.line = b
+}
+
+// seconds rounds up.
+func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
+
+// stray fails what is a request of no operation, and counts for the address that it
+// came from.
+func (e *exchange) stray(err error) {
+	if quota, limited := e.pipeline.Anonymous(e.client); limited != nil {
+		e.quota(&quota)
+		err = limited
+	}
+	e.fail(err)
+}
+
 func (e *exchange) fail(err error) {
 	f := operation.FailureOf(err)
 	h := &e.ctx.Response.Header
 	if f.Ours() {
-		e.log.Error("falla propia al responder", "codigo", f.Code, "request_id", string(e.id), "ruta", e.route, "error", err.Error())
+		e.log.Error("falla propia al responder", "codigo", f.Code, "request_id", string(e.id), "ruta", e.route, "error", e.redact(err.Error()))
 	}
 	if f.Status == fasthttp.StatusUnauthorized {
 		h.Set("WWW-Authenticate", `ApiKey realm="cotejo"`)
@@ -269,9 +327,9 @@ func (e *exchange) end() {
 		e.inflight.Dec()
 		e.inflight = nil
 	}
-	now := time.Now()
-	e.metrics.answered(e.ctx.Response.StatusCode(), now.Sub(e.started))
-	e.access.add(e, now)
+	took := time.Since(e.started)
+	e.metrics.answered(e.ctx.Response.StatusCode(), took)
+	e.logAccess(took)
 	if cap(e.answer) > maxKept {
 		return
 	}
@@ -280,6 +338,6 @@ func (e *exchange) end() {
 	clear(e.segments[:])
 	clear(e.params[:])
 	*r = operation.Request{Args: r.Args[:0]}
-	e.Server, e.ctx, e.who = nil, nil, accounts.Principal{}
+	e.Server, e.ctx, e.who, e.cost, e.probe = nil, nil, accounts.Principal{}, 0, false
 	exchanges.Put(e)
 }

@@ -110,7 +110,7 @@ func sameRefusal(t *testing.T, what string, foreign, absent answer) {
 	t.Helper()
 	plain := func(a answer) ([]byte, http.Header) {
 		h := a.header.Clone()
-		for _, name := range []string{"X-Request-Id", "Date"} {
+		for _, name := range []string{"X-Request-Id", "Date", "RateLimit"} {
 			if h.Get(name) != "" {
 				h.Set(name, "-")
 			}

@@ -114,8 +114,7 @@ func TestCanaries(t *testing.T) {
 	}
 	var shown bytes.Buffer
 	metrics.WritePrometheus(&shown, true)
-	f.server.access.flush()
-	log, data := f.log.String(), contents(t, f.disk, "cuentas")
+	log, data := f.accessLines()+f.log.String(), contents(t, f.disk, "cuentas")
 	if !strings.Contains(log, "/v1/empresa/{rfc}") || !strings.Contains(shown.String(), "/v1/empresa/{rfc}") || !strings.Contains(data, rfc) {
 		t.Fatal("the test proves nothing")
 	}

@@ -299,7 +299,7 @@ func TestTooManyConnections(t *testing.T) {
 
 // A server that never served can be shut down, and more than once.
 func TestShutdownWithoutServe(t *testing.T) {
-	server := must(New(Config{Pipeline: &operation.Pipeline{}, Log: slog.New(slog.DiscardHandler), Access: &logBuffer{}}))
+	server := must(New(Config{Pipeline: &operation.Pipeline{}, Log: slog.New(slog.DiscardHandler)}))
 	for range 2 {
 		if err := server.Shutdown(context.Background()); err != nil {
 			t.Fatal(err)

@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"encoding/json"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -26,10 +27,13 @@ import (
 //	clock MOMENT                set the clock (RFC 3339)
 //	credit KEY PESOS            package money for the owner of a key
 //	credit KEY SERVICE:N        or individual uses
+//	limit KEYS ADDRESSES        the limits, in the form of the settings; nobody has used them up
+//	from ADDRESS                where requests come from, from here on
 //	job NAME STATUS [DETAIL]    how the last run of a scheduled task, now, ended
 //	GET|HEAD|… TARGET [KEY]     ask, as one of the fixture's keys
 //	with HEADER: VALUE          a header of the next request, before it
 //	json TEXT                   the body of the next request, before it
+//	times N                     ask the next request so often; the last answer counts
 //	status == N
 //	header NAME == VALUE        header NAME absent      header NAME contains TEXT
 //	body PATH == JSON           .a.b.0 walks the answer; PATH . is all of it
@@ -70,6 +74,7 @@ func runScript(t *testing.T, file string) {
 	f := newFixture(t)
 	var headers []string
 	var last answer
+	times := 1
 	var before, content []byte
 	saved := map[string]string{}
 	for n, line := range strings.Split(string(must(os.ReadFile(file))), "\n") {
@@ -107,6 +112,12 @@ func runScript(t *testing.T, file string) {
 			f.advance(must(time.Parse(time.RFC3339, rest)).Sub(f.clock()))
 		case "credit":
 			f.credit(rest)
+		case "limit":
+			f.limit(strings.Fields(rest)[0], strings.Fields(rest)[1])
+		case "from":
+			f.peer = netip.MustParseAddr(rest)
+		case "times":
+			times = must(strconv.Atoi(rest))
 		case "job":
 			f.runJob(rest)
 		case "with":
@@ -117,8 +128,10 @@ func runScript(t *testing.T, file string) {
 			target, key, _ := strings.Cut(rest, " ")
 			before = last.body
 			f.t = t
-			last = f.sendBody(word, target, content, append(headers, f.keyHeader(key)...)...)
-			headers, content = nil, nil
+			for ; times > 0; times-- {
+				last = f.sendBody(word, target, content, append(headers, f.keyHeader(key)...)...)
+			}
+			headers, content, times = nil, nil, 1
 		case "status":
 			if want := strings.TrimPrefix(rest, "== "); strconv.Itoa(last.status) != want {
 				fail("got %d", last.status)

@@ -13,18 +13,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
 
+	"cotejo/accesslog"
 	"cotejo/operation"
+	"cotejo/ratelimit"
 )
 
 // Limits of one request, before any operation looks at it.
@@ -44,8 +46,9 @@ const (
 type Config struct {
 	Table    operation.Table
 	Pipeline *operation.Pipeline
-	Log      *slog.Logger // what goes wrong
-	Access   io.Writer    // one JSON line per request, a second late at most; nil: none
+	Log      *slog.Logger   // what goes wrong
+	Access   *accesslog.Log // who asked what; nil: nothing is kept. Whoever gave it closes it
+	Trusted  []netip.Prefix // proxies whose word about where a request comes from is taken
 }
 
 // Server answers requests. It is safe for concurrent use.
@@ -55,7 +58,10 @@ type Server struct {
 	other    *routeMetrics // of what has no route of its own
 	pipeline *operation.Pipeline
 	log      *slog.Logger
-	access   *accessLog
+	access   *accesslog.Log
+	quiet    *ratelimit.Limiter // of lines in it
+	trusted  []netip.Prefix
+	now      func() time.Time // the wall clock of the pipeline
 
 	deadlines   deadlines
 	connections int // at once
@@ -78,10 +84,14 @@ func New(c Config) (*Server, error) {
 			largest = max(largest, op.Body.MaxBytes)
 		}
 	}
-	other := newRouteMetrics(otherRoutes, 200, 400, 404, 405, 408, 413, 431, 500)
+	other := newRouteMetrics(otherRoutes, 200, 400, 404, 405, 408, 413, 429, 431, 500)
 	s := &Server{
-		routes: newRoutes(c.Table, other), other: other, pipeline: c.Pipeline, log: c.Log, access: newAccessLog(c.Access),
+		routes: newRoutes(c.Table, other), other: other, pipeline: c.Pipeline, log: c.Log,
+		access: c.Access, quiet: ratelimit.New(quietRate, quietAddresses, ratelimit.Monotonic()), trusted: c.Trusted, now: c.Pipeline.Now,
 		deadlines: deadlines{limit: maxRunning}, connections: maxConnections,
+	}
+	if s.now == nil {
+		s.now = time.Now
 	}
 	s.http = fasthttp.Server{
 		Handler:      s.handle,
@@ -120,9 +130,8 @@ func (s *Server) Serve(l net.Listener) error {
 	return s.http.Serve(limited)
 }
 
-// Shutdown stops listening and waits for the accepted requests, until ctx ends;
-// then it writes the rest of the access log. A Serve that begins later returns at
-// once.
+// Shutdown stops listening and waits for the accepted requests, until ctx ends. A
+// Serve that begins later returns at once.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	s.closing = true
@@ -132,9 +141,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		err = s.listener.Close()
 	}
 	s.mu.Unlock()
-	err = errors.Join(err, s.http.ShutdownWithContext(ctx))
-	s.access.close()
-	return err
+	return errors.Join(err, s.http.ShutdownWithContext(ctx))
 }
 
 var refusedConnections = metrics.NewCounter(`cotejo_shed_total{class="conexion",reason="connections"}`)

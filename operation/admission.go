@@ -96,6 +96,7 @@ const (
 	shedDeadline                   // nobody waits for the answer any more
 	shedLedger                     // the ledger's own queue is full
 	shedStorage                    // no room for one more record
+	shedLookUps                    // too many keys that are not in memory
 	shedReasons
 )
 
@@ -109,7 +110,7 @@ var (
 )
 
 func shedCounters() (c [Classes][shedReasons]*metrics.Counter) {
-	names := [shedReasons]string{"queue_full", "org_share", "wait", "deadline", "ledger_busy", "storage_full"}
+	names := [shedReasons]string{"queue_full", "org_share", "wait", "deadline", "ledger_busy", "storage_full", "key_lookups"}
 	for class := range Classes {
 		for reason, name := range names {
 			c[class][reason] = metrics.NewCounter(`cotejo_shed_total{class="` + class.String() + `",reason="` + name + `"}`)
@@ -128,6 +129,7 @@ var (
 	errQueueFull  = errors.New("operation: hay demasiadas peticiones en espera")
 	errQueueShare = errors.New("operation: la organización ocupa ya su parte de la espera")
 	errQueueWait  = errors.New("operation: la petición esperó demasiado por un lugar")
+	errLookUps    = errors.New("operation: hay demasiadas llaves desconocidas por revisar")
 )
 
 func (e *overloadError) Error() string { return e.cause.Error() }

@@ -75,6 +75,9 @@ var failures = []struct {
 	{is(ErrForbidden), Failure{403, "SIN_PERMISO", "La llave no permite esta operación",
 		"La llave es válida y no sirve para esta operación: está limitada a otras, o es de otra clase.",
 		"Use una llave de la organización que tenga esta operación; las rutas de administración piden una llave svc_admin_….", 0}},
+	{as[*limitedError], Failure{429, "DEMASIADAS_PETICIONES", "Demasiadas peticiones",
+		"Se hicieron más peticiones de las que admite el límite. Esta no se ejecutó ni se cobró.",
+		"Espere los segundos que indica Retry-After y siga más despacio; RateLimit dice cuántas quedan. Si su uso normal necesita más, pídalo a quien opera el servicio.", 1}},
 	{is(ErrEncoding), Failure{415, "CODIFICACION_NO_ADMITIDA", "Codificación no admitida",
 		"No se aceptan cuerpos comprimidos (Content-Encoding).",
 		"Envíe el cuerpo sin comprimir y sin el encabezado Content-Encoding.", 0}},
@@ -115,7 +118,7 @@ var failures = []struct {
 	{is(ErrFull), Failure{503, "ALMACENAMIENTO_LLENO", "Sin espacio para guardar",
 		"El disco del servicio no tiene espacio para guardar otro registro. La consulta no se ejecutó ni se cobró; lo ya guardado se puede leer.",
 		"Repita la petición después de los segundos que indica Retry-After; si continúa, avise a quien opera el servicio.", 60}},
-	{anyOf(ledger.ErrBusy, ErrConnections, errQueueFull, errQueueShare, errQueueWait), Failure{503, "SOBRECARGA", "El servicio está saturado",
+	{anyOf(ledger.ErrBusy, ErrConnections, errQueueFull, errQueueShare, errQueueWait, errLookUps), Failure{503, "SOBRECARGA", "El servicio está saturado",
 		"Hay demasiadas conexiones u operaciones en espera. Esta no se ejecutó.",
 		"Repita la petición después de los segundos que indica Retry-After.", 1}},
 	{anyOf(ledger.ErrClosed, store.ErrClosed), Failure{503, "EN_CIERRE", "El servicio se está reiniciando",
@@ -175,6 +178,10 @@ func FailureOf(err error) Failure {
 		if errors.As(err, &overload) {
 			f.RetryAfter = overload.retryAfter
 		}
+		var limited *limitedError
+		if errors.As(err, &limited) {
+			f.RetryAfter = limited.retryAfter()
+		}
 		return f
 	}
 	panic("operation: the error table has no last line")
@@ -233,7 +240,10 @@ func appendFailure(dst []byte, f Failure, err error, requestID string) []byte {
 	var funds *ledger.FundsError
 	var unready *UnreadyError
 	var missing *catalog.NotFoundError
+	var limited *limitedError
 	switch {
+	case errors.As(err, &limited):
+		body.Detail = limited.detail()
 	case errors.As(err, &missing):
 		body.Detail = missing.Error()
 	case errors.As(err, &unready):

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"cotejo/accounts"
 	"cotejo/catalog"
@@ -26,6 +27,8 @@ func TestFailureOf(t *testing.T) {
 	f(ErrRoute, 404, "RUTA_NO_ENCONTRADA")
 	f(ErrMethod, 405, "METODO_NO_PERMITIDO")
 	f(accounts.ErrUnauthorized, 401, "NO_AUTORIZADO")
+	f(refuse(limitKey, time.Second), 429, "DEMASIADAS_PETICIONES")
+	f(&overloadError{3, errLookUps}, 503, "SOBRECARGA")
 	f(ErrEncoding, 415, "CODIFICACION_NO_ADMITIDA")
 	f(ErrMediaType, 415, "TIPO_NO_ADMITIDO")
 	f(&JSONError{errors.New("x")}, 400, "JSON_INVALIDO")
@@ -73,15 +76,15 @@ func TestRetryAfterOfOverload(t *testing.T) {
 	}
 }
 
-// Every line says what happened and what to do; a 503 says when, and so does a
-// 409 that passes.
+// Every line says what happened and what to do; a 503 and a 429 say when, and so
+// does a 409 that passes.
 func TestFailuresAreComplete(t *testing.T) {
 	seen := map[string]bool{}
 	for _, f := range failures {
 		if f.Title == "" || f.Help == "" || f.Detail == "" && f.Status != 422 {
 			t.Errorf("%s: title, detail or help missing", f.Code)
 		}
-		if (f.Status == 503 || f.Code == "LLAVE_EN_CURSO") != (f.RetryAfter > 0) {
+		if (f.Status == 503 || f.Status == 429 || f.Code == "LLAVE_EN_CURSO") != (f.RetryAfter > 0) {
 			t.Errorf("%s: status %d with Retry-After %d", f.Code, f.Status, f.RetryAfter)
 		}
 		if seen[f.Code] {

@@ -3,6 +3,7 @@ package operation
 import (
 	"errors"
 	"math"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strconv"
@@ -21,7 +22,8 @@ import (
 // believed.
 type Request struct {
 	Operation *Operation
-	Key       []byte // the API key as sent; nil when absent or sent twice
+	Key       []byte     // the API key as sent; nil when absent or sent twice
+	Client    netip.Addr // where it comes from, as far as the transport can tell
 	Args      []Arg
 	// Faults are parts of the request that the transport could not decode. They
 	// are reported with the others, once the caller is known to be let in.

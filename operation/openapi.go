@@ -64,6 +64,9 @@ petición, durante 7 días, la respuesta que se guardó se devuelve byte por byt
 cobrarse dice al final de su descripción qué se guarda; las que no guardan nada de lo enviado no declaran el encabezado y lo ignoran.
 Con simular=1 no se ejecuta: se cotiza.
 
+Los encabezados RateLimit y RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers) dicen cuántas peticiones quedan a la llave. Sobre el
+límite la respuesta es 429 con Retry-After, y no se cobra nada. Sin una llave válida el límite es de la red de la que se pide.
+
 Las consultas GET gratuitas admiten también HEAD; las que se cobran no (405), porque se pagaría por una respuesta que no se recibe.`
 
 // OpenAPI returns the OpenAPI 3.1 document of the table as JSON. The same table
@@ -253,6 +256,9 @@ func (op *Operation) okResponse() object {
 		content = append(content, member{"examples", examples})
 	}
 	headers := []string{"X-Request-Id", "X-Advertencias"}
+	if op.Auth != Open {
+		headers = append(headers, rateHeader, policyHeader)
+	}
 	if op.priced() {
 		headers = append(headers, "X-Costo", "X-Saldo", "X-Uso-Individual")
 	}
@@ -280,6 +286,9 @@ func (op *Operation) exampleRequest(e Example) string {
 // any operation is known.
 func (op *Operation) Statuses() []int {
 	statuses := []int{200, 400, 413, 415, 422, 500, 503}
+	if !op.Probe {
+		statuses = append(statuses, 429)
+	}
 	if op.Auth != Open {
 		statuses = append(statuses, 401, 403)
 	}
@@ -297,6 +306,12 @@ func (op *Operation) Statuses() []int {
 	return slices.Compact(statuses)
 }
 
+// Headers of the limits; their values are the transport's to write.
+const (
+	rateHeader   = "RateLimit"
+	policyHeader = "RateLimit-Policy"
+)
+
 func responseName(status int) string { return "Error" + strconv.Itoa(status) }
 
 func headerRefs(names ...string) object {
@@ -310,13 +325,16 @@ func headerRefs(names ...string) object {
 func headerComponents() object {
 	var o object
 	for _, h := range []struct{ name, description, pattern string }{
-		{"X-Request-Id", "Identifica la petición en el registro de accesos; se acepta el del cliente.", `^[A-Za-z0-9_-]{8,64}$`},
+		{"X-Request-Id", "Identifica la petición en el registro de accesos. Se acepta el del cliente, salvo que tenga la forma de una tarjeta, una cuenta, un RFC, una CURP o una llave.", `^[A-Za-z0-9_-]{8,64}$`},
 		{"X-Advertencias", "Parámetros de la consulta y campos del cuerpo que no existen y se ignoraron.", ``},
 		{"X-Costo", "Pesos de saldo de paquete cobrados por esta respuesta, IVA incluido; 0.00 si la pagó un uso individual. No aparece si no se cobró.", `^[0-9]+\.[0-9]{2}$`},
 		{"X-Saldo", "Pesos de paquete que quedan.", `^[0-9]+\.[0-9]{2}$`},
 		{"X-Uso-Individual", "Servicio cuyo uso individual pagó esta respuesta, y cuántos de él quedan. No aparece si la pagó el saldo.", `^[A-Z]+; quedan=[0-9]+$`},
 		{replayedHeader, "Esta respuesta ya se había dado a una petición con la misma Idempotency-Key: no se cobró otra vez.", `^true$`},
 		{"Retry-After", "Segundos que conviene esperar antes de repetir.", `^[0-9]+$`},
+		{rateHeader, "Cuántas peticiones quedan ahora (r) y en cuántos segundos vuelven a estar todas (t). Límite «llave»: las de una llave; «direccion»: las de una red sin llave válida.",
+			`^"(llave|direccion)";r=[0-9]+;t=[0-9]+$`},
+		{policyHeader, "El límite: cuántas peticiones juntas (q) y en cuántos segundos vuelven a estar todas (w).", `^"(llave|direccion)";q=[0-9]+;w=[0-9]+$`},
 		{"WWW-Authenticate", "Forma de autenticarse.", ``},
 		{"Allow", "Métodos que la ruta admite.", ``},
 	} {
@@ -334,13 +352,13 @@ func errorResponses() object {
 	slices.Sort(statuses)
 	var o object
 	for _, status := range slices.Compact(statuses) {
-		headers := []string{"X-Request-Id", "X-Advertencias"}
+		headers := []string{"X-Request-Id", "X-Advertencias", rateHeader, policyHeader}
 		switch status {
 		case 401:
 			headers = append(headers, "WWW-Authenticate")
 		case 405:
 			headers = append(headers, "Allow")
-		case 409, 503:
+		case 409, 429, 503:
 			headers = append(headers, "Retry-After")
 		}
 		var titles []string

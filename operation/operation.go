@@ -51,6 +51,7 @@ type Operation struct {
 	Prefix      string   // of its verification ids, with Ask only
 	Charged     []string // result_code of the answers that are charged, not with Read and Act
 	Auth        Auth
+	Probe       bool // asked by who watches the process, without a key: no limit, not in the access log
 	Params      []Param
 	Body        *Body              // nil: a body is not read
 	Output      *jsonschema.Schema // of a 200 answer; its Title names it in the OpenAPI document
@@ -130,6 +131,7 @@ type Response struct {
 	Body      []byte             // JSON
 	Private   bool               // must not be stored by any cache
 	Principal accounts.Principal // who asked, for the log
+	Quota     Quota              // of the limit that the request counted for
 	Charged   bool               // what follows is known
 	Cost      int64              // centavos of package money debited
 	Used      string             // service of which an individual use paid; "" when package money did
@@ -218,6 +220,8 @@ func (op *Operation) check() error {
 		return fmt.Errorf("undocumented")
 	case op.Auth < Open || op.Auth > Admin:
 		return fmt.Errorf("says not who may ask")
+	case op.Probe && op.Auth != Open:
+		return fmt.Errorf("a probe has no key")
 	case op.Output == nil || op.Output.Title == "" && op.Output.Ref == "":
 		return fmt.Errorf("output schema without title")
 	case !op.oneWay():

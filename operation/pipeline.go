@@ -35,6 +35,8 @@ type Pipeline struct {
 	// Limits bound what is worked on at once, in every class; zero means
 	// DefaultLimits.
 	Limits Limits
+	// Throttle bounds how often one caller may ask; zero means not at all.
+	Throttle Throttle
 	// Random gives a number from 0 to below n; nil means math/rand/v2. It spreads
 	// the moments at which refused clients come back.
 	Random func(n int) int
@@ -67,9 +69,11 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
 // Do runs one request. A recorded answer or a quote is appended to dst; any other
 // brings its own bytes, which must not be changed. With an error, the Response
-// still says who asked, once that is known, and which names were not understood.
+// still says who asked, once that is known, where they stand with their limit, and
+// which names were not understood.
 //
-// The errors come in one order: key (401, 403), what the body is (415), its size
+// The errors come in one order: key and how often it is used (401, 429, 403; a
+// network that is held back gets 429 in the place of 401), what the body is (415), its size
 // (413), JSON (400), input (422), a repeated request (422 for another under a used
 // key, 409 while the first runs), money (402), room and slots (503), all before
 // the engine runs. What a key stands for is looked up in a slot, so with one the
@@ -106,15 +110,8 @@ func (p *Pipeline) refused(c Class, err error) error {
 
 func (p *Pipeline) do(ctx context.Context, r *Request, resp *Response, dst []byte) error {
 	op := r.Operation
-	if op.Auth != Open {
-		who, err := p.Accounts.Authenticate(r.Key)
-		if err != nil {
-			return err
-		}
-		resp.Principal = who
-		if (op.Auth == Admin) != (who.Mode == accounts.Admin) || !who.May(op.ID) {
-			return ErrForbidden
-		}
+	if err := p.authorise(r, resp); err != nil {
+		return err
 	}
 	if err := op.readable(r); err != nil {
 		return err

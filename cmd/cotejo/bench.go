@@ -33,7 +33,8 @@ func (c *benchCmd) Run(a *app) error {
 			// Neither the machine's configuration nor its variables: prepareBench
 			// does not know them either.
 			cmd := exec.CommandContext(ctx, os.Args[0], append([]string{"--config", os.DevNull}, args...)...)
-			cmd.Env = cleanEnvironment(os.Environ())
+			// Its one key asks as fast as it is answered.
+			cmd.Env = append(cleanEnvironment(os.Environ()), "COTEJO_LIMITE_LLAVE=0")
 			return cmd
 		},
 		Progress: func(format string, args ...any) { fmt.Fprintf(a.stderr, format+"\n", args...) },

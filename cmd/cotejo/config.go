@@ -18,6 +18,7 @@ import (
 	"github.com/knadh/koanf/v2"
 
 	"cotejo/ingest"
+	"cotejo/operation"
 )
 
 // setting is one thing that can be configured.
@@ -36,6 +37,11 @@ var settings = []setting{
 	{"metrics_addr", "127.0.0.1:9180", "dirección de GET /metrics, nunca la pública; vacía: sin métricas"},
 	{"shutdown_wait", "2s", "cuánto se sigue atendiendo al cerrar, ya como no listo, para que el balanceador se entere"},
 	{"jobs", "on", "tareas programadas de «cotejo serve»: on, off"},
+	{"limite_llave", operation.DefaultKeyRate, "peticiones de una llave: N/s o N/s,RÁFAGA; 0: sin límite"},
+	{"limite_direccion", operation.DefaultAddressRate, "peticiones sin llave válida de una red (IPv4, o /64 de IPv6): N/s o N/s,RÁFAGA; 0: sin límite"},
+	{"trusted_proxies", "", "redes de los proxies cuyo X-Forwarded-For o Forwarded se cree: 10.0.0.0/8,192.0.2.7; vacía: ninguno"},
+	{"accesos_dias", "365", "días que se conserva el registro de accesos"},
+	{"accesos_max", "4GiB", "tamaño máximo del registro de accesos; 0: sin límite"},
 }
 
 // sourceSettings lists what can be configured of each source. They are shown
@@ -192,6 +198,20 @@ func (c configuration) check() error {
 	}
 	if _, err := c.duration("shutdown_wait"); err != nil {
 		return fmt.Errorf("%s: %w", c.origins["shutdown_wait"], err)
+	}
+	for _, s := range []struct {
+		key   string
+		check func() error
+	}{
+		{"limite_llave", func() error { _, err := c.rate("limite_llave"); return err }},
+		{"limite_direccion", func() error { _, err := c.rate("limite_direccion"); return err }},
+		{"trusted_proxies", func() error { _, err := c.trustedProxies(); return err }},
+		{"accesos_dias", func() error { _, err := c.accessDays(); return err }},
+		{"accesos_max", func() error { _, err := c.accessBytes(); return err }},
+	} {
+		if err := s.check(); err != nil {
+			return fmt.Errorf("%s: %w", c.origins[s.key], err)
+		}
 	}
 	for _, id := range ingest.Sources() {
 		if err := c.access(id).Check(id); err != nil {

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"cotejo/accesslog"
 )
 
 func writeConfig(t *testing.T, text string) string {
@@ -78,10 +81,43 @@ func TestWrongValuesAreErrors(t *testing.T) {
 	f("mirror: secreto@espejo.test\n", "«xxxxx@espejo.test»")
 	f("min_free: mucho\n", "min_free: «mucho»")
 	f("shutdown_wait: 2\n", "shutdown_wait: «2»")
+	f("limite_llave: 5000\n", "limite_llave: «5000» no es una tasa")
+	f("limite_llave: 5/s,0\n", "limite_llave: «5/s,0»: la ráfaga")
+	f("limite_direccion: nada\n", "limite_direccion: «nada»")
+	f("trusted_proxies: 10.0.0.0/8,proxy.test\n", "trusted_proxies: «proxy.test»")
+	f("trusted_proxies: 0.0.0.0/0\n", "trusted_proxies: «0.0.0.0/0» es cualquiera")
+	f("trusted_proxies: ::/0\n", "trusted_proxies: «::/0» es cualquiera")
+	f("trusted_proxies: ::ffff:10.0.0.0/104\n", "trusted_proxies: «::ffff:10.0.0.0/104»")
+	f("trusted_proxies: fe80::1%eth0\n", "trusted_proxies: «fe80::1%eth0»")
+	f("trusted_proxies: \""+strings.Repeat("10.0.0.1,", 65)+"\"\n", "más de 64 redes")
+	f("accesos_dias: 0\n", "accesos_dias: «0»")
+	f("accesos_dias: un año\n", "accesos_dias: «un año»")
+	f("accesos_max: mucho\n", "accesos_max: «mucho»")
 	f("fuentes:\n  sat_69b:\n    proxy: ftp://usuario:secreto@proxy.test\n", "fuentes.sat_69b.proxy")
 	f("fuentes:\n  sat_69b:\n    ca_file: /no/existe.pem\n", "fuentes.sat_69b.ca_file")
 	f("fuentes:\n  sat_69b:\n    proxi: x\n", "¿Quiso decir «fuentes.sat_69b.proxy»?")
 	f("fuentes:\n  nada:\n    proxy: http://proxy.test:1\n", "«fuentes.nada.proxy»")
+}
+
+func TestSettingsOfCallers(t *testing.T) {
+	c, err := loadConfiguration(writeConfig(t, "trusted_proxies: \"10.1.2.3/8, 192.0.2.7,2001:db8::/32\"\naccesos_max: 0\nlimite_direccion: 0\n"), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxies, err := c.trustedProxies()
+	if got := fmt.Sprint(proxies); err != nil || got != "[10.0.0.0/8 192.0.2.7/32 2001:db8::/32]" {
+		t.Errorf("trusted_proxies = %s, %v", got, err)
+	}
+	if keep, err := c.keepAccesses(); err != nil || keep != (accesslog.Keep{Days: 365}) {
+		t.Errorf("%+v, %v", keep, err)
+	}
+	throttle, err := c.throttle()
+	if err != nil || throttle.Addresses != nil || throttle.Guesses == nil {
+		t.Fatalf("%+v, %v", throttle, err)
+	}
+	if r := throttle.Keys.Rate(); r.N != 5000 || r.Burst != 10000 {
+		t.Errorf("limite_llave = %+v", r)
+	}
 }
 
 func TestUnknownSettingsAreErrors(t *testing.T) {

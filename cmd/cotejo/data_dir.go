@@ -23,6 +23,7 @@ const (
 	dirSources  = "fuentes" // catalogue of the official sources
 	dirSandbox  = "sandbox" // catalogue of the synthetic ones
 	dirAccounts = "cuentas" // store of account data
+	dirAccesses = "accesos" // access log
 	dirJobs     = "jobs"    // how the runs of scheduled work ended
 	fileFormat  = "FORMATO" // number of this layout; a directory without it holds no data
 	filePepper  = "pepper"  // secret that keys the hashes of API keys

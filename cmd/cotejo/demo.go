@@ -121,7 +121,7 @@ func runDemo(a *app, config configuration) error {
 	if err != nil {
 		return errors.Join(err, n.close())
 	}
-	s, err := startService(a.ctx, n, slog.New(slog.NewTextHandler(a.stderr, nil)), nil)
+	s, err := startService(a.ctx, n, slog.New(slog.NewTextHandler(a.stderr, nil)))
 	if err != nil {
 		return err
 	}

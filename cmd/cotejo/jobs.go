@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"cotejo/accesslog"
 	"cotejo/catalog"
 	"cotejo/civil"
 	"cotejo/ingest"
@@ -128,15 +129,30 @@ func (d *dataDir) publicFailure(source string, at time.Time) string {
 }
 
 // clean does what limpieza does: it forgets requests that may no longer be
-// repeated.
+// repeated, and accesses of long ago.
 func (n *node) clean(ctx context.Context, now time.Time, progress func(string)) (jobs.Result, error) {
-	forgotten, err := n.ledger.ForgetOnce(ctx, now)
-	if forgotten == 0 {
+	var done []string
+	did := func(format string, args ...any) {
+		done = append(done, fmt.Sprintf(format, args...))
+		progress(done[len(done)-1])
+	}
+	keep, err := n.config.keepAccesses()
+	if err == nil {
+		var removed accesslog.Cleaned
+		removed, err = accesslog.Clean(n.room(dirAccesses), keep, now)
+		if removed.Files > 0 {
+			did("%d archivos del registro de accesos, %d bytes", removed.Files, removed.Bytes)
+		}
+	}
+	forgotten, failed := n.ledger.ForgetOnce(ctx, now)
+	if forgotten > 0 {
+		did("%d marcas de repetición vencidas", forgotten)
+	}
+	err = errors.Join(err, failed)
+	if len(done) == 0 {
 		return jobs.Result{Status: jobs.Unchanged, Detail: "nada que limpiar"}, err
 	}
-	detail := fmt.Sprintf("%d marcas de repetición vencidas", forgotten)
-	progress(detail)
-	return jobs.Result{Detail: detail}, err
+	return jobs.Result{Detail: strings.Join(done, "; ")}, err
 }
 
 // repairClaims does what reclamos does: it frees what was claimed for an account and

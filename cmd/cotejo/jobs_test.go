@@ -114,7 +114,7 @@ func TestJobsRunInTheServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	s, err := startService(t.Context(), n, slog.New(slog.NewTextHandler(&log, nil)), nil)
+	s, err := startService(t.Context(), n, slog.New(slog.NewTextHandler(&log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}

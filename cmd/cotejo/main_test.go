@@ -41,8 +41,8 @@ func TestMain(m *testing.M) {
 
 // quiet takes away what the tests of one machine would get in each other's way
 // with: its free space, a fixed port, a wait for a balancer that is not there,
-// scheduled work that would ask the official servers.
-var quiet = []string{"COTEJO_JOBS=off", "COTEJO_MIN_FREE=0", "COTEJO_METRICS_ADDR=", "COTEJO_SHUTDOWN_WAIT=0s"}
+// scheduled work that would ask the official servers, a limit for one key.
+var quiet = []string{"COTEJO_LIMITE_LLAVE=0", "COTEJO_JOBS=off", "COTEJO_MIN_FREE=0", "COTEJO_METRICS_ADDR=", "COTEJO_SHUTDOWN_WAIT=0s"}
 
 // program returns a command that runs this program in a process of its own,
 // with its defaults but for quiet.

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"sync/atomic"
 	"time"
 
+	"cotejo/accesslog"
 	"cotejo/accounts"
 	"cotejo/admin"
 	"cotejo/api"
@@ -43,6 +43,7 @@ type service struct {
 	*node
 	live, sandboxLive *snapshots.Live
 	server            *api.Server
+	access            *accesslog.Log
 	admin             *admin.Server
 	metrics           *metricsServer
 	disk              *machine.Disk
@@ -61,7 +62,7 @@ type service struct {
 // startService assembles everything over an open node and starts to follow
 // editions and administration. It does not listen for requests yet. It owns the
 // node from here on.
-func startService(ctx context.Context, n *node, log *slog.Logger, access io.Writer) (_ *service, err error) {
+func startService(ctx context.Context, n *node, log *slog.Logger) (_ *service, err error) {
 	s := &service{node: n, log: log, polled: make(chan struct{}), stopPolling: func() {}}
 	defer func() {
 		if err != nil {
@@ -91,19 +92,35 @@ func startService(ctx context.Context, n *node, log *slog.Logger, access io.Writ
 			log.Error("la edición más nueva no se puede abrir; se sirve una anterior o ninguna, y /v1/salud lo dice", "error", err)
 		}
 	}
+	trusted, err := n.config.trustedProxies()
+	if err != nil {
+		return nil, err
+	}
+	throttle, err := n.config.throttle()
+	if err != nil {
+		return nil, err
+	}
+	keep, err := n.config.keepAccesses()
+	if err != nil {
+		return nil, err
+	}
+	if err := n.accounts.Warm(ctx); err != nil {
+		return nil, err
+	}
+	s.access = accesslog.Open(accesslog.Options{Dir: n.room(dirAccesses), Keep: keep, Log: log, Full: s.disk.Full})
 	pipeline := &operation.Pipeline{
 		Live: s.live, Sandbox: s.sandboxLive, Ledger: n.ledger, Accounts: n.accounts, Now: now,
-		Full: s.disk.Full, InputKey: n.inputKey,
+		Full: s.disk.Full, InputKey: n.inputKey, Throttle: throttle,
 	}
 	about := platform.Config{
 		Catalogue: n.sources, Live: s.live, Pipeline: pipeline, Now: now, Jobs: n.jobStates,
-		Conditions: s.conditions(), Notices: s.notices, Lacks: n.config.lacks,
+		Conditions: s.conditions(), Notices: s.notices, Lacks: n.config.lacks, Access: s.access, AccessDays: keep.Days,
 	}
 	table, err := operations(about, n.accounts)
 	if err != nil {
 		return nil, err
 	}
-	if s.server, err = api.New(api.Config{Table: table, Pipeline: pipeline, Log: log, Access: access}); err != nil {
+	if s.server, err = api.New(api.Config{Table: table, Pipeline: pipeline, Log: log, Access: s.access, Trusted: trusted}); err != nil {
 		return nil, err
 	}
 	if s.admin, err = admin.Listen(n.path, n.commands(), exitCode, log); err != nil {
@@ -227,7 +244,7 @@ func closed(err error) error {
 	return err
 }
 
-// shutdown ends the HTTP server and its access log, once.
+// shutdown ends the HTTP server, once.
 func (s *service) shutdown(ctx context.Context) error {
 	server := s.server
 	s.server = nil
@@ -259,6 +276,7 @@ func (s *service) close() error {
 			errs = append(errs, errors.New("una tarea programada no terminó a tiempo"))
 		}
 	}
+	s.access.Close()
 	if s.sandboxLive != nil {
 		errs = append(errs, s.sandboxLive.Close())
 	}
@@ -283,7 +301,7 @@ func (c *serveCmd) Run(a *app) error {
 	if err := exposed(n.path); err != nil {
 		return errors.Join(&exitError{exitConfig, err}, n.close())
 	}
-	s, err := startService(a.ctx, n, log, a.stderr)
+	s, err := startService(a.ctx, n, log)
 	if err != nil {
 		return err
 	}

@@ -229,7 +229,7 @@ func TestEndedWhileItStarts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := startService(t.Context(), n, slog.New(slog.DiscardHandler), io.Discard)
+		s, err := startService(t.Context(), n, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -358,7 +358,7 @@ func TestServesWithoutItsSandbox(t *testing.T) {
 	}
 	defer unlock()
 	var log bytes.Buffer
-	s, err := startService(t.Context(), n, slog.New(slog.NewTextHandler(&log, nil)), nil)
+	s, err := startService(t.Context(), n, slog.New(slog.NewTextHandler(&log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,6 +49,14 @@ func (c configuration) minFree() (uint64, error) {
 	case "auto":
 		return machine.MinFreeAuto, nil
 	}
+	if n, ok := size(text); ok {
+		return n, nil
+	}
+	return 0, exitWith(exitConfig, "min_free: «%s» no es un tamaño como 2GiB o 500MB, ni auto, ni 0", text)
+}
+
+// size reads bytes, as 2GiB, 500MB or 1073741824.
+func size(text string) (bytes uint64, ok bool) {
 	for _, u := range byteUnits {
 		number, ok := strings.CutSuffix(text, u.name)
 		if !ok {
@@ -58,9 +66,9 @@ func (c configuration) minFree() (uint64, error) {
 		if err != nil || !(n >= 0) || n*u.size > math.MaxInt64 {
 			break
 		}
-		return uint64(n * u.size), nil
+		return uint64(n * u.size), true
 	}
-	return 0, exitWith(exitConfig, "min_free: «%s» no es un tamaño como 2GiB o 500MB, ni auto, ni 0", text)
+	return 0, false
 }
 
 // statfs asks the operating system; a test replaces it.

@@ -101,7 +101,7 @@ func startHere(t *testing.T, config map[string]string, prepare func(*service)) *
 		t.Fatal(err)
 	}
 	r := &running{log: new(syncBuffer), ended: make(chan error, 1)}
-	if r.service, err = startService(t.Context(), n, slog.New(slog.NewTextHandler(r.log, nil)), io.Discard); err != nil {
+	if r.service, err = startService(t.Context(), n, slog.New(slog.NewTextHandler(r.log, nil))); err != nil {
 		t.Fatal(err)
 	}
 	if prepare != nil {

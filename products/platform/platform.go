@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"cotejo/accesslog"
 	"cotejo/accounts"
 	"cotejo/operation"
 	"cotejo/snapshots"
@@ -32,6 +33,10 @@ type Config struct {
 	Lacks func(source string) string
 	// Jobs lists the scheduled tasks; nil: there are none.
 	Jobs func() []Job
+	// Access is the access log, for its readers; nil: there is none. Of it AccessDays
+	// civil days are kept, today included; 0: all.
+	Access     *accesslog.Log
+	AccessDays int
 }
 
 // Operations lists what this family can do.
@@ -100,7 +105,7 @@ func Operations(c Config) []operation.Operation {
 		Read: func(_ context.Context, call operation.Call) (operation.Response, error) {
 			return readRecord(c.Pipeline, call)
 		},
-	}}...)
+	}, readAccesses(c)}...)
 }
 
 // readRecord gives a recorded answer back. What does not exist, what belongs to

@@ -26,14 +26,14 @@ func probes(c Config) []op.Operation {
 	alive := &storeProbe{ask: func(ctx context.Context) error { return c.Pipeline.Ledger.Alive(ctx) }, now: time.Now}
 	state := func(word string) op.Response { return op.Response{Body: []byte(`{"estado":"` + word + `"}`)} }
 	return []op.Operation{{
-		ID: "sondearProceso", Method: "GET", Path: "/livez", Tag: "Servicio", Auth: op.Open,
+		ID: "sondearProceso", Method: "GET", Path: "/livez", Tag: "Servicio", Auth: op.Open, Probe: true,
 		Summary: "El proceso responde",
 		Description: "Para quien reinicia procesos: responde mientras el proceso atienda peticiones; no mira disco ni datos. Gratuita y sin llave.\n\n" +
 			"No dice que el servicio pueda responder consultas: eso lo dice /readyz.",
 		Output: op.Titled("ProcesoVivo", op.Object(op.F("estado", op.OneOf("", "vivo")))),
 		Read:   func(context.Context, op.Call) (op.Response, error) { return state("vivo"), nil },
 	}, {
-		ID: "sondearServicio", Method: "GET", Path: "/readyz", Tag: "Servicio", Auth: op.Open,
+		ID: "sondearServicio", Method: "GET", Path: "/readyz", Tag: "Servicio", Auth: op.Open, Probe: true,
 		Summary: "El servicio puede responder consultas",
 		Description: "Para quien reparte peticiones: 200 si las cuentas contestan en un segundo, hay al menos una fuente cargada, hay espacio en el disco " +
 			"y el servicio no se está cerrando; si no, 503 con todo lo que falta en detail. Gratuita y sin llave.\n\n" +
