@@ -7,7 +7,7 @@ LINTER  ?= $(shell command -v golangci-lint || ls "$$($(GO) env GOPATH)/bin/gola
 # ./... passes over folders named testdata; the mirror is a package like any other.
 PACKAGES := ./... ./testdata/mirror
 # Where two goroutines can disagree about money, about keys or about which files are current.
-RACED    := ./store/... ./snapshots/... ./accounts ./api/... ./admin
+RACED    := ./store/... ./snapshots/... ./accounts ./api/... ./admin ./accesslog ./ratelimit
 # Where a process is killed while it writes, and the mistakes that the crash test must find.
 KILLED   := ./cmd/cotejo
 KILLS    ?= 60
@@ -47,7 +47,7 @@ vet: ## go vet
 lint: ## golangci-lint, when it is installed (.ci/run names the version)
 	@if [ -n "$(LINTER)" ]; then "$(LINTER)" run $(PACKAGES); else echo "golangci-lint is not installed: skipped"; fi
 
-race: ## the tests of store, ledger, snapshots, accounts, api and admin under the race detector
+race: ## the tests of whatever shares money, keys or files between goroutines, under the race detector
 	$(GO) test -race -short $(RACED)
 	COTEJO_CRASHES=$(RACED_CRASHES) $(GO) test -race -short ./ledger -rapid.checks=$(RACED_CHECKS)
 

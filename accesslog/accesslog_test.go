@@ -3,6 +3,7 @@ package accesslog
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -165,6 +166,43 @@ func TestReadIsAFilter(t *testing.T) {
 	})
 }
 
+// TestAReadIsBounded: what looks at too much stops, says so, and can go on.
+func TestAReadIsBounded(t *testing.T) {
+	l := begin(t, t.TempDir())
+	l.scanBytes = 1000
+	for i := range 50 {
+		e := entry(i, noon)
+		if i == 0 {
+			e.Status = 401
+		}
+		l.Add(&e)
+	}
+	q, reads := all(), 0
+	q.Status = 401
+	for {
+		page := read(t, l, q)
+		reads++
+		if len(page.Entries) == 1 {
+			if string(page.Entries[0].RequestID) != "req_0000000000000000" {
+				t.Errorf("found %s", page.Entries[0].RequestID)
+			}
+			break
+		}
+		if !page.Cut || page.Next == (Cursor{}) {
+			t.Fatalf("read %d: %+v", reads, page)
+		}
+		q.Before = page.Next
+	}
+	if reads < 8 || reads > 16 {
+		t.Errorf("%d reads of 1,000 bytes each", reads)
+	}
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := l.Read(ended, all()); !errors.Is(err, context.Canceled) {
+		t.Errorf("Read = %v", err)
+	}
+}
+
 // TestAddNeverWaits holds that a disk that hangs costs lines, not requests, and that
 // the log says how many.
 func TestAddNeverWaits(t *testing.T) {
@@ -262,6 +300,9 @@ func TestACutLineIsPassedOver(t *testing.T) {
 	var names []string
 	for _, s := range must(list(dir)) {
 		names = append(names, s.name())
+	}
+	if left := must(filepath.Glob(dir + "/*.tmp")); len(left) != 0 {
+		t.Errorf("%q are left", left)
 	}
 	if got := strings.Join(names, " "); got != "2026-11-20.0001.jsonl.zst 2026-11-20.0002.jsonl.zst 2026-11-20.0003.jsonl.zst 2026-11-20.0004.jsonl.zst" {
 		t.Errorf("segments %s", got)

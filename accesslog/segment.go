@@ -146,6 +146,10 @@ func (l *Log) pack() {
 	l.packers.Go(func() {
 		l.packing.Lock()
 		defer l.packing.Unlock()
+		leftovers, _ := filepath.Glob(filepath.Join(l.Dir, "*"+packedEnd+tempEnd))
+		for _, path := range leftovers { // of a process that was killed
+			_ = os.Remove(path)
+		}
 		all, err := list(l.Dir)
 		for _, s := range all {
 			if !l.isOpen(s) {

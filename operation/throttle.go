@@ -134,8 +134,9 @@ func take(l *ratelimit.Limiter, limit string, k ratelimit.Key) (Quota, error) {
 	return q, nil
 }
 
-// Anonymous counts a request that is not of any operation for the address that it
-// came from. The error is one of the table, for too many.
+// Anonymous counts a request without a valid key for the network that it came from.
+// A transport calls it for what is a request of no operation; Do does for the rest.
+// The error, for too many, is one of the table.
 func (p *Pipeline) Anonymous(client netip.Addr) (Quota, error) {
 	return take(p.Throttle.Addresses, limitAddress, ratelimit.OfAddress(client))
 }
