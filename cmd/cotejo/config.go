@@ -329,7 +329,7 @@ func (cmd *configShow) Run(app *app) error {
 	}
 	return app.print(lines, func() {
 		for _, l := range lines {
-			fmt.Fprintf(app.stdout, "%-12s %-24s", l.Key, l.Value)
+			fmt.Fprintf(app.stdout, "%-16s %-24s", l.Key, l.Value)
 			if cmd.Origin {
 				fmt.Fprintf(app.stdout, "  (%s)", l.Origin)
 			}

@@ -70,7 +70,10 @@ func (c *demoCmd) Run(a *app) error {
 	if err := claimForDemo(dir, temporary); err != nil {
 		return err
 	}
-	config := configuration{values: map[string]string{"data": dir, "addr": a.config.get("addr")}}
+	config := configuration{values: map[string]string{"data": dir}}
+	for _, key := range []string{"addr", "limite_llave", "limite_direccion"} {
+		config.values[key] = a.config.get(key)
+	}
 	fmt.Fprintf(a.stdout, "cotejo demo · espejo local, datos sintéticos, %s\n", where)
 	if err := runDemo(a, config); err != nil && !errors.Is(err, context.Canceled) {
 		return err
