@@ -57,13 +57,13 @@ func TestNothingSecretIsKept(t *testing.T) {
 		rfc     = "CAN010101AA1"
 	)
 	data, temp := loadedData(t, 0), t.TempDir()
-	org := cotejoJSON[orgReply](t, "orgs", "create", "--name", "ALFA", "--data", data).ID
+	org := cotejoJSON[accountReply](t, "accounts", "create", "ALFA", "--data", data).Orgs[0].ID
 	live := cotejoJSON[keyReply](t, "keys", "create", "--org", org, "--mode", "live", "--data", data).Key
 	test := cotejoJSON[keyReply](t, "keys", "create", "--org", org, "--mode", "test", "--data", data).Key
 	cotejo(t, 0, "wallet", "credit", "--org", org, "--mxn", "500", "--reason", "prueba", "--data", data)
 	admin := adminKey(t, data)
 	elsewhere := loadedData(t, 0)
-	cotejoJSON[orgReply](t, "orgs", "create", "--name", "BETA", "--data", elsewhere)
+	cotejoJSON[accountReply](t, "accounts", "create", "BETA", "--data", elsewhere)
 	wrong := adminKey(t, elsewhere)
 
 	addr, metricsAddr := freeAddr(t), freeAddr(t)
@@ -222,7 +222,7 @@ func accessSegments(t *testing.T, data string) []string {
 // is too old.
 func TestAccessesOutliveTheProcess(t *testing.T) {
 	data := loadedData(t, 0)
-	cotejoJSON[orgReply](t, "orgs", "create", "--name", "ALFA", "--data", data)
+	cotejoJSON[accountReply](t, "accounts", "create", "ALFA", "--data", data)
 	admin := adminKey(t, data)
 	s := serveChild(t, data)
 	for range 3 {

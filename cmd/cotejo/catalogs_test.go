@@ -26,7 +26,7 @@ func TestWithoutAToken(t *testing.T) {
 	if says := failing(t, exitConfig, "ingest", "ift_numeracion", "--data", data); !strings.Contains(says, "descarga-publica.xhtml") {
 		t.Errorf("%s", says)
 	}
-	cotejo(t, 0, "orgs", "create", "--name", "ALFA", "--data", data)
+	cotejo(t, 0, "accounts", "create", "ALFA", "--data", data)
 	if says := failing(t, exitConfig, "jobs", "run", "banxico_fix", "--data", data); !strings.Contains(says, how) {
 		t.Errorf("%s", says)
 	}
