@@ -27,6 +27,9 @@ type Charge struct {
 	// of a charge.
 	Sum   [sha256.Size]byte
 	Price int64 // centavos of package money, VAT included
+	// Hold, if not 0, is what pays, in the place of the wallet; ErrNoHold when it is
+	// not there, *FundsError when it holds too little.
+	Hold uint64
 	// Once, if set, makes the charge safe to repeat: a charge under the same Once
 	// that is younger than OnceLife at Now is found before anything else is looked
 	// at, also when the wallet is empty. A refused charge is not remembered.
@@ -51,10 +54,15 @@ type Charged struct {
 type FundsError struct {
 	Service string
 	Price   int64 // centavos; 0 is included in a package that is not there
-	Balance int64 // centavos
+	Balance int64 // centavos that could have paid
+	// Of a Hold: how many units were asked for, and how many can be held.
+	Wanted, Units int64
 }
 
 func (e *FundsError) Error() string {
+	if e.Wanted > 0 {
+		return fmt.Sprintf("saldo insuficiente para %d consultas de %s: los usos y el saldo alcanzan para %d; abone saldo o pida menos", e.Wanted, e.Service, e.Units)
+	}
 	if e.Price == 0 {
 		return fmt.Sprintf("%s está incluido con saldo de paquete y no queda saldo ni usos; abone y repita la consulta", e.Service)
 	}
@@ -196,7 +204,7 @@ func (p *preparedCharge) Apply(tx *Tx) (Result, error) {
 	var pay means
 	if p.Price > 0 {
 		var err error
-		if pay, err = w.means(p.Now, r.Service, p.Price); err != nil {
+		if pay, err = w.means(p.Now, r.Org, r.Service, p.Price, p.Hold); err != nil {
 			return nil, err
 		}
 	}

@@ -21,7 +21,7 @@ type Report struct {
 	Accounts  int // with a wallet or records
 	Movements int
 	Records   int
-	Balance   int64 // centavos in all open lots, of all accounts
+	Balance   int64 // centavos in all open lots and holds, of all accounts
 	// Violations are the broken invariants, at most maxViolations of them.
 	Violations []Violation
 }
@@ -50,7 +50,8 @@ const maxViolations = 100
 //   - replayed, the movements leave exactly the open lots of the wallet, of money
 //     and of each service's uses; what paid is one use while there was one, and
 //     money else; it was taken from the oldest expiry on and never from an expired
-//     lot, an expiry took all that was left, and not before its date;
+//     lot, an expiry took all that was left, and not before its date; the same of
+//     holds: what each took from lots was paid, given back or is there;
 //   - each charge has the one record that names it, and each charged record the
 //     one movement; a use has a movement and no record;
 //   - each record decodes, its acta holds the SHA-256 of its registro and the id
@@ -158,7 +159,7 @@ func (c *checker) account(r Reader) error {
 	if err := c.ctx.Err(); err != nil {
 		return err
 	}
-	c.at, c.open.lots, c.open.day, c.sum, c.last = r, c.open.lots[:0], 0, 0, 0
+	c.at, c.open, c.sum, c.last = r, wallet{}, 0, 0
 	c.usage.reset()
 	before := c.report.Movements + c.report.Records
 	var w wallet
@@ -184,6 +185,11 @@ func (c *checker) account(r Reader) error {
 	}
 	if !slices.Equal(c.open.lots, w.lots) {
 		c.fault("los abonos con saldo son %v y los movimientos dejan %v", w.lots, c.open.lots)
+	}
+	if !slices.EqualFunc(c.open.holds, w.holds, func(a, b hold) bool {
+		return a.held() == b.held() && slices.Equal(a.lots, b.lots)
+	}) {
+		c.fault("las retenciones abiertas son %v y los movimientos dejan %v", w.holds, c.open.holds)
 	}
 	if c.open.day != w.day {
 		c.fault("el saldo dice que su último día es %d y los movimientos llegan al %d", w.day, c.open.day)

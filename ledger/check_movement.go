@@ -21,6 +21,9 @@ func (c *checker) movement(m *Movement) error {
 	if c.sum != m.Balance || c.sum < 0 {
 		c.fault("movimiento %d: dice saldo %d y los movimientos suman %d", m.Number, m.Balance, c.sum)
 	}
+	if m.Kind != KindExpiry && m.Kind != KindRelease && c.open.late(m.Moment) {
+		c.fault("movimiento %d del %s: antes debió vencer un lote o liberarse una retención", m.Number, m.Moment.Format(time.RFC3339))
+	}
 	switch m.Kind {
 	case KindCredit:
 		lot := Lot{m.Number, m.Service, m.Centavos + m.Uses, m.Moment.Add(LotLife)}
@@ -39,6 +42,10 @@ func (c *checker) movement(m *Movement) error {
 		}
 	case KindUse:
 		c.spend(m)
+	case KindHold:
+		c.hold(m)
+	case KindRelease:
+		c.release(m)
 	case KindExpiry:
 		c.expire(m)
 	default:
@@ -50,76 +57,139 @@ func (c *checker) movement(m *Movement) error {
 // spend replays what paid for one answer.
 func (c *checker) spend(m *Movement) {
 	c.usage.spent(c.open.day, m)
+	c.parts(m)
+	lots, uses := &c.open.lots, c.open.uses(m.Service, m.Moment)
+	at := -1
+	if m.Hold != 0 {
+		at = c.open.holdAt(m.Hold)
+		if at < 0 {
+			c.fault("movimiento %d: lo paga la retención %d, que no está abierta", m.Number, m.Hold)
+			return
+		}
+		h := &c.open.holds[at]
+		if h.org != m.Org || h.service != m.Service {
+			c.fault("movimiento %d: lo paga la retención %d, que es de la organización %d y de %s", m.Number, m.Hold, h.org, h.service)
+		}
+		lots, uses = &h.lots, h.held().Uses
+	}
 	service := ""
 	if m.Uses != 0 {
 		service = m.Service
 		if m.Uses != -1 || m.Centavos != 0 {
 			c.fault("movimiento %d: una respuesta se paga con un uso o con saldo, no con %d usos y %d centavos", m.Number, -m.Uses, -m.Centavos)
 		}
-	} else if n := c.open.uses(m.Service, m.Moment); n > 0 {
-		c.fault("movimiento %d: pagó el saldo y quedaban %d usos de %s", m.Number, n, m.Service)
+	} else if uses > 0 {
+		c.fault("movimiento %d: pagó el saldo y quedaban %d usos de %s", m.Number, uses, m.Service)
 	}
-	c.parts(m)
-	for i, s := range m.Lots {
-		at := slices.IndexFunc(c.open.lots, func(l Lot) bool { return l.Service == service })
-		if at < 0 || !c.take(m, s, at) {
-			c.fault("movimiento %d: toma %d del lote %d y el que tocaba es otro o no alcanza", m.Number, s.Centavos+s.Uses, s.Lot)
-			return
+	*lots = c.takeInOrder(m, m.Lots, *lots, service)
+	if at >= 0 && len(*lots) == 0 {
+		c.open.holds = slices.Delete(c.open.holds, at, at+1)
+	}
+}
+
+// takeInOrder takes parts from the lots of one kind, which must be the first of them
+// and leave nothing behind but in the last.
+func (c *checker) takeInOrder(m *Movement, parts []Split, lots []Lot, service string) []Lot {
+	for i, s := range parts {
+		at := slices.IndexFunc(lots, func(l Lot) bool { return l.Service == service })
+		if at < 0 || !takePart(s, &lots[at]) {
+			c.fault("movimiento %d: toma %d del lote %d y el que tocaba es otro o no alcanza", m.Number, s.amount(), s.Lot)
+			return lots
 		}
-		l := &c.open.lots[at]
-		if !l.Expires.After(m.Moment) {
+		l := lots[at]
+		if m.Hold == 0 && !l.Expires.After(m.Moment) {
 			c.fault("movimiento %d del %s: el lote %d venció el %s", m.Number,
 				m.Moment.Format(time.RFC3339), l.Number, l.Expires.Format(time.RFC3339))
 		}
-		// Whatever a charge left behind in a lot must be its last.
-		if l.Left > 0 && i < len(m.Lots)-1 {
+		if l.Left > 0 && i < len(parts)-1 {
 			c.fault("movimiento %d: deja %d en el lote %d", m.Number, l.Left, l.Number)
 		}
-		c.empty()
+		if l.Left == 0 {
+			lots = slices.Delete(lots, at, at+1)
+		}
 	}
+	return lots
+}
+
+// hold replays a reservation: what it takes from the lots stays the account's.
+func (c *checker) hold(m *Movement) {
+	h := hold{number: m.Number, org: m.Org, service: m.Service, until: m.Until}
+	ofUses := 0
+	for i, s := range m.Lots {
+		at := slices.IndexFunc(c.open.lots, func(l Lot) bool { return l.Number == s.Lot })
+		if s.Uses != 0 && ofUses == i {
+			ofUses++
+		}
+		if at < 0 {
+			continue // takeInOrder says so
+		}
+		part := c.open.lots[at]
+		part.Left = s.amount()
+		h.lots = append(h.lots, part)
+	}
+	uses := c.open.uses(m.Service, m.Moment)
+	c.open.lots = c.takeInOrder(m, m.Lots[:ofUses], c.open.lots, m.Service)
+	c.open.lots = c.takeInOrder(m, m.Lots[ofUses:], c.open.lots, "")
+	if left := c.open.uses(m.Service, m.Moment); left > 0 && ofUses < len(m.Lots) || left > uses {
+		c.fault("movimiento %d: retiene saldo y quedaban %d usos de %s", m.Number, left, m.Service)
+	}
+	if m.Centavos != 0 || m.Uses != 0 || len(h.lots) == 0 || len(c.open.holds) >= maxHolds ||
+		!m.Until.After(m.Moment) || m.Until.After(m.Moment.Add(MaxHold)) {
+		c.fault("movimiento %d: no es una retención: %d centavos, %d usos, %d partes, hasta %s",
+			m.Number, m.Centavos, m.Uses, len(h.lots), m.Until.Format(time.RFC3339))
+	}
+	c.open.holds = append(c.open.holds, h)
+}
+
+// release replays what a hold gives back: all that it has.
+func (c *checker) release(m *Movement) {
+	at := c.open.holdAt(m.Hold)
+	if at < 0 {
+		c.fault("movimiento %d: libera la retención %d, que no está abierta", m.Number, m.Hold)
+		return
+	}
+	h := &c.open.holds[at]
+	var rest []Split
+	for i := range h.lots {
+		rest = append(rest, h.lots[i].split(h.lots[i].Left))
+	}
+	if m.Centavos != 0 || m.Uses != 0 || m.Org != h.org || m.Service != h.service || !slices.Equal(rest, m.Lots) {
+		c.fault("movimiento %d: libera %v de la retención %d, que tiene %v", m.Number, m.Lots, m.Hold, rest)
+	}
+	c.open.giveBack(at)
 }
 
 // expire replays the end of one lot.
 func (c *checker) expire(m *Movement) {
 	c.parts(m)
-	if len(m.Lots) != 1 || len(c.open.lots) == 0 || !c.take(m, m.Lots[0], 0) {
+	if len(m.Lots) != 1 || len(c.open.lots) == 0 || !takePart(m.Lots[0], &c.open.lots[0]) || c.open.lots[0].Service != m.Service {
 		c.fault("movimiento %d: vence %v y el que tocaba es otro", m.Number, m.Lots)
 		return
 	}
-	l := &c.open.lots[0]
+	l := c.open.lots[0]
+	c.open.lots = slices.Delete(c.open.lots, 0, 1)
 	if l.Expires.After(m.Moment) || l.Left > 0 {
 		c.fault("movimiento %d del %s: el lote %d vence el %s y le quedan %d", m.Number,
 			m.Moment.Format(time.RFC3339), l.Number, l.Expires.Format(time.RFC3339), l.Left)
 	}
-	c.empty()
 }
 
 // parts tests that the amounts of a movement that takes are the sum of its parts.
 func (c *checker) parts(m *Movement) {
-	var centavos, uses int64
-	for _, s := range m.Lots {
-		centavos += s.Centavos
-		uses += s.Uses
-	}
+	centavos, uses := total(m.Lots)
 	if centavos+uses <= 0 || centavos != -m.Centavos || uses != -m.Uses {
 		c.fault("movimiento %d: %d centavos y %d usos en total, %d y %d por lotes", m.Number, m.Centavos, m.Uses, centavos, uses)
 	}
 }
 
-// take takes a part from an open lot; false when it is not a part of that one.
-func (c *checker) take(m *Movement, s Split, at int) bool {
-	l := &c.open.lots[at]
-	amount := s.Centavos + s.Uses
-	if s.Lot != l.Number || s != l.split(amount) || amount <= 0 || amount > l.Left || l.Service != "" && l.Service != m.Service {
+// takePart takes a part from a lot; false when it is not a part of that one.
+func takePart(s Split, l *Lot) bool {
+	amount := s.amount()
+	if s.Lot != l.Number || s != l.split(amount) || amount <= 0 || amount > l.Left {
 		return false
 	}
 	l.Left -= amount
 	return true
-}
-
-// empty forgets lots of which nothing is left.
-func (c *checker) empty() {
-	c.open.lots = slices.DeleteFunc(c.open.lots, func(l Lot) bool { return l.Left == 0 })
 }
 
 // day follows the ledger days: the first movement of each has a note.

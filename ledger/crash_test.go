@@ -244,7 +244,7 @@ func (d *disk) client(stop context.Context, l *ledger.Ledger, rng *rand.Rand, cr
 	for stop.Err() == nil {
 		account := ledger.AccountID(1 + rng.IntN(crashWallets))
 		if rng.IntN(10) == 0 {
-			if _, err := l.Do(stop, account, ledger.Credit{Now: d.now, Org: 1, Centavos: 10_000, Reason: "abono"}); err != nil && !errors.Is(err, context.Canceled) {
+			if _, err := l.Do(stop, account, d.funding(rng)); err != nil && !errors.Is(err, context.Canceled) && !errors.As(err, new(*ledger.FundsError)) && !errors.Is(err, ledger.ErrTooManyHolds) {
 				d.fault("credit: %v", err)
 				cancelled(stop)
 				return
@@ -282,6 +282,17 @@ func (d *disk) client(stop context.Context, l *ledger.Ledger, rng *rand.Rand, cr
 			d.answered(id, account, at, res.(ledger.Charged))
 		}
 	}
+}
+
+// funding is a command that brings money or uses, or moves them aside.
+func (d *disk) funding(rng *rand.Rand) ledger.Command {
+	switch rng.IntN(6) {
+	case 0:
+		return ledger.CreditUses{Now: d.now, Org: 1, Service: "COMPANY", Count: 3, Reason: "usos"}
+	case 1:
+		return ledger.Hold{Now: d.now, Org: 1, Service: "COMPANY", Units: 2, Centavos: 700, Until: d.now.Add(time.Hour)}
+	}
+	return ledger.Credit{Now: d.now, Org: 1, Centavos: 10_000, Reason: "abono"}
 }
 
 // cancelled waits for the end of this life: the power still has to fail.

@@ -53,6 +53,15 @@ func (c CreditUses) Apply(tx *Tx) (Result, error) {
 	})
 }
 
+// size is how many lots there are, with what holds took from them.
+func (w *wallet) size() int {
+	n := len(w.lots)
+	for i := range w.holds {
+		n += len(w.holds[i].lots)
+	}
+	return n
+}
+
 // credit opens a lot. complete adds to its movement who brought it.
 func (tx *Tx) credit(now time.Time, reason string, lot Lot, complete func(*Movement)) (Result, error) {
 	if tx.account == Global {
@@ -68,8 +77,8 @@ func (tx *Tx) credit(now time.Time, reason string, lot Lot, complete func(*Movem
 	if err := tx.loadWallet(w); err != nil {
 		return nil, err
 	}
-	tx.expireLots(w, now)
-	if len(w.lots) >= maxLots {
+	tx.advance(w, now)
+	if w.size() >= maxLots {
 		return nil, fmt.Errorf("ledger: la cuenta ya tiene %d abonos con saldo; consuma alguno antes de abonar", maxLots)
 	}
 	m := tx.begin(w, now, KindCredit)

@@ -49,7 +49,7 @@ type balances struct {
 }
 
 // openFunds is what the open lots of an account add up to, until the first of them
-// expires.
+// expires or the first hold ends.
 type openFunds struct {
 	until time.Time
 	open  []openLots
@@ -82,6 +82,11 @@ func (f *openFunds) set(w *wallet) {
 			f.open = append(f.open, openLots{service: l.Service})
 		}
 		f.open[at].left += l.Left
+	}
+	for i := range w.holds {
+		if h := &w.holds[i]; h.until.Before(f.until) {
+			f.until = h.until
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -18,168 +19,6 @@ import (
 	"cotejo/store"
 	"cotejo/store/storetest"
 )
-
-// book is the plain model of one account.
-type book struct {
-	lots      []ledger.Lot // by expiry, then number
-	movements []ledger.Movement
-	days      []uint32 // of the movements
-	usage     map[ledger.Usage]ledger.Usage
-	records   []ledger.Record
-	marks     map[owner]mark
-}
-
-// day is the ledger day of what is done at now.
-func (b *book) day(now time.Time) uint32 {
-	day := civil.Of(now).Compact()
-	if n := len(b.days); n > 0 {
-		day = max(day, b.days[n-1])
-	}
-	return day
-}
-
-// count adds to the counts of a day; the key is a row without numbers.
-func (b *book) count(now time.Time, org ledger.OrgID, sandbox bool, service string, paid ledger.Charged) {
-	if b.usage == nil {
-		b.usage = map[ledger.Usage]ledger.Usage{}
-	}
-	k := ledger.Usage{Org: org, Sandbox: sandbox, Day: b.day(now), Service: service}
-	u, ok := b.usage[k]
-	if !ok {
-		u = k
-	}
-	u.Answers++
-	if paid.Movement > 0 {
-		u.Charged++
-	}
-	u.Centavos += paid.Centavos
-	u.Uses += paid.Uses
-	b.usage[k] = u
-}
-
-// owner is who may repeat a request.
-type owner struct {
-	org     ledger.OrgID
-	sandbox bool
-	key     byte
-}
-
-// mark is what was done under a Once.
-type mark struct {
-	content byte
-	moment  time.Time
-	id      ledger.VerificationID
-}
-
-// earlier is what is remembered of a Once at now.
-func (b *book) earlier(o owner, now time.Time) (mark, bool) {
-	m, ok := b.marks[o]
-	return m, ok && now.Sub(m.moment) < 7*24*time.Hour
-}
-
-// left is what the lots of one kind hold at now.
-func (b *book) left(service string, now time.Time) (sum int64) {
-	for _, l := range b.lots {
-		if l.Service == service && l.Expires.After(now) {
-			sum += l.Left
-		}
-	}
-	return sum
-}
-
-func (b *book) move(m ledger.Movement) ledger.Movement {
-	day := b.day(m.Moment)
-	m.Number = uint64(len(b.movements) + 1)
-	m.Balance = m.Centavos
-	if len(b.movements) > 0 {
-		m.Balance += b.movements[len(b.movements)-1].Balance
-	}
-	b.movements, b.days = append(b.movements, m), append(b.days, day)
-	return m
-}
-
-func split(l ledger.Lot, amount int64) ledger.Split {
-	if l.Service == "" {
-		return ledger.Split{Lot: l.Number, Centavos: amount}
-	}
-	return ledger.Split{Lot: l.Number, Uses: amount}
-}
-
-func (b *book) expire(now time.Time) {
-	var open []ledger.Lot
-	for _, l := range b.lots {
-		if l.Expires.After(now) {
-			open = append(open, l)
-			continue
-		}
-		part := split(l, l.Left)
-		b.move(ledger.Movement{Moment: now, Kind: ledger.KindExpiry, Centavos: -part.Centavos, Uses: -part.Uses,
-			Service: l.Service, Lots: []ledger.Split{part}})
-	}
-	b.lots = open
-}
-
-// credit opens a lot: of money, or of the uses of a service.
-func (b *book) credit(now time.Time, org ledger.OrgID, service string, amount, unit int64) ledger.Charged {
-	b.expire(now)
-	l := ledger.Lot{Number: uint64(len(b.movements) + 1), Service: service, Left: amount, Expires: now.Add(365 * 24 * time.Hour)}
-	part := split(l, amount)
-	m := b.move(ledger.Movement{Moment: now, Kind: ledger.KindCredit, Centavos: part.Centavos, Uses: part.Uses, Org: org,
-		Service: service, Unit: unit, Reason: "abono", Lots: []ledger.Split{part}})
-	b.lots = append(b.lots, l)
-	slices.SortStableFunc(b.lots, func(x, y ledger.Lot) int { return x.Expires.Compare(y.Expires) })
-	c := ledger.Charged{Movement: m.Number, Centavos: part.Centavos, Uses: part.Uses, Balance: b.left("", now)}
-	if service != "" {
-		c.Lot, c.UsesLeft = l.Number, b.left(service, now)
-	}
-	return c
-}
-
-// take takes an amount of a kind, which is there.
-func (b *book) take(service string, amount int64) (parts []ledger.Split) {
-	for i := range b.lots {
-		l := &b.lots[i]
-		if part := min(amount, l.Left); l.Service == service && part > 0 {
-			parts = append(parts, split(*l, part))
-			l.Left -= part
-			amount -= part
-		}
-	}
-	b.lots = slices.DeleteFunc(b.lots, func(l ledger.Lot) bool { return l.Left == 0 })
-	return parts
-}
-
-// pay pays one answer: with a use of m.Service if there is one, else with price.
-// It returns the reason when the account cannot.
-func (b *book) pay(m ledger.Movement, price int64) (ledger.Charged, *ledger.FundsError) {
-	c := ledger.Charged{}
-	switch {
-	case b.left(m.Service, m.Moment) > 0:
-		b.expire(m.Moment)
-		m.Uses, m.Lots, c.Uses = -1, b.take(m.Service, 1), 1
-		c.Lot, c.UsesLeft = m.Lots[0].Lot, b.left(m.Service, m.Moment)
-	case price > 0 && b.left("", m.Moment) >= price:
-		b.expire(m.Moment)
-		m.Centavos, m.Lots, c.Centavos = -price, b.take("", price), price
-	default:
-		return c, &ledger.FundsError{Service: m.Service, Price: price, Balance: b.left("", m.Moment)}
-	}
-	c.Movement, c.Balance = b.move(m).Number, b.left("", m.Moment)
-	return c, nil
-}
-
-func (b *book) charge(now time.Time, r ledger.Record, price int64) (out ledger.Charged, refused *ledger.FundsError) {
-	if out.Balance = b.left("", now); price > 0 {
-		out, refused = b.pay(ledger.Movement{Moment: now, Kind: ledger.KindCharge, Org: r.Org, Service: r.Service, Record: r.ID}, price)
-		if refused != nil {
-			return out, refused
-		}
-	}
-	b.count(now, r.Org, r.Sandbox, r.Service, out)
-	r.Centavos, r.Movement = out.Centavos, out.Movement
-	b.records = append(b.records, r)
-	return out, nil
-}
 
 // machine runs the ledger and the model side by side.
 type machine struct {
@@ -269,6 +108,7 @@ func (m *machine) Charge(t *rapid.T) {
 	} else {
 		c.Record.Sandbox = rapid.Bool().Draw(t, "sandbox")
 	}
+	c.Hold = b.anyHold(t)
 	r = c.Record
 	own := owner{r.Org, r.Sandbox, byte(rapid.IntRange(0, 2).Draw(t, "key"))}
 	content := byte(rapid.IntRange(1, 4).Draw(t, "content") / 4) // mostly the same
@@ -287,10 +127,9 @@ func (m *machine) Charge(t *rapid.T) {
 		}
 		return
 	}
-	want, refused := b.charge(m.now, r, c.Price)
+	want, refused := b.charge(m.now, r, c.Price, c.Hold)
 	if refused != nil {
-		var funds *ledger.FundsError
-		if !errors.As(err, &funds) || *funds != *refused {
+		if !reflect.DeepEqual(err, refused) {
 			t.Fatalf("Charge of %d = %+v, %v; want %+v", c.Price, res, err, refused)
 		}
 		return
@@ -304,7 +143,7 @@ func (m *machine) Charge(t *rapid.T) {
 		}
 		b.marks[own] = mark{content: content, moment: m.now, id: r.ID}
 	}
-	c.Once = nil
+	c.Once, c.Hold = nil, 0
 	if _, err := m.l.Do(ctx, a, c); !errors.Is(err, ledger.ErrDuplicate) {
 		t.Fatalf("the same record again: %v; want ErrDuplicate", err)
 	}
@@ -320,6 +159,7 @@ func (m *machine) Use(t *rapid.T) {
 	}
 	if u.Service == "NOMINA" {
 		u.Price = rapid.Int64Range(1, 2500).Draw(t, "price")
+		u.Hold = b.anyHold(t)
 	}
 	own := owner{u.Org, false, byte(rapid.IntRange(0, 1).Draw(t, "key") * 9)}
 	content := byte(rapid.IntRange(1, 4).Draw(t, "content") / 4)
@@ -343,14 +183,13 @@ func (m *machine) Use(t *rapid.T) {
 	}
 	want := ledger.Charged{Balance: b.left("", m.now)}
 	if u.Price > 0 || want.Balance == 0 {
-		var refused *ledger.FundsError
-		want, refused = b.pay(ledger.Movement{Moment: m.now, Kind: ledger.KindUse, Org: u.Org, Service: u.Service, Input: u.Input, Basis: "tabla"}, u.Price)
-		if may == (refused != nil) {
+		var refused error
+		want, refused = b.pay(ledger.Movement{Moment: m.now, Kind: ledger.KindUse, Org: u.Org, Service: u.Service, Input: u.Input, Basis: "tabla", Hold: u.Hold}, u.Price)
+		if may == (refused != nil) && u.Hold == 0 {
 			t.Fatalf("Funded says %v, and the refusal is %v", may, refused)
 		}
 		if refused != nil {
-			var funds *ledger.FundsError
-			if !errors.As(err, &funds) || *funds != *refused {
+			if !reflect.DeepEqual(err, refused) {
 				t.Fatalf("Use of %d = %+v, %v; want %+v", u.Price, res, err, refused)
 			}
 			return
@@ -372,6 +211,91 @@ func (m *machine) Use(t *rapid.T) {
 		if err != nil || !found || string(answer) != string(u.Answer) {
 			t.Fatalf("RecallUse = %q, %v, %v", answer, found, err)
 		}
+	}
+}
+
+// anyHold names one of the account's holds, one that is none, or 0.
+func (b *book) anyHold(t *rapid.T) uint64 {
+	if i := rapid.IntRange(-2, 3).Draw(t, "hold"); i >= 0 && i < len(b.holds) {
+		return b.holds[i].number
+	} else if i == -2 && rapid.Bool().Draw(t, "no hold") {
+		return 99
+	}
+	return 0
+}
+
+func (m *machine) Hold(t *rapid.T) {
+	a, b := m.account(t)
+	c := ledger.Hold{
+		Now: m.now, Org: ledger.OrgID(rapid.IntRange(1, 2).Draw(t, "org")), Service: rapid.SampledFrom([]string{"COMPANY", "NOMINA"}).Draw(t, "service"),
+		Units: rapid.Int64Range(1, 5).Draw(t, "units"), Centavos: rapid.Int64Range(1, 900).Draw(t, "price"),
+		Until: m.now.Add(time.Duration(rapid.IntRange(1, 24).Draw(t, "hours")) * time.Hour),
+	}
+	if rapid.Bool().Draw(t, "steps") {
+		c.Steps = []ledger.Step{{From: 2, Centavos: 300}, {From: 4, Centavos: 100}}
+	}
+	price := func(unit int64) int64 {
+		switch {
+		case c.Steps != nil && unit >= 4:
+			return 100
+		case c.Steps != nil && unit >= 2:
+			return 300
+		}
+		return c.Centavos
+	}
+	res, err := m.l.Do(ctx, a, c)
+	balance := b.left("", m.now)
+	uses := min(c.Units, b.left(c.Service, m.now))
+	cost, units := int64(0), uses
+	for unit := uses + 1; unit <= c.Units; unit++ {
+		if cost += price(unit); cost <= balance {
+			units++
+		}
+	}
+	if cost > balance {
+		want := &ledger.FundsError{Service: c.Service, Price: cost, Balance: balance, Wanted: c.Units, Units: units}
+		if !reflect.DeepEqual(err, error(want)) {
+			t.Fatalf("Hold = %+v, %v; want %+v", res, err, want)
+		}
+		return
+	}
+	b.expire(m.now)
+	h := held{org: c.Org, service: c.Service, until: c.Until}
+	ofUses, takenUses := take(&b.lots, c.Service, uses)
+	ofMoney, takenMoney := take(&b.lots, "", cost)
+	h.number = b.move(ledger.Movement{Moment: m.now, Kind: ledger.KindHold, Org: c.Org, Service: c.Service, Until: c.Until, Lots: append(ofUses, ofMoney...)}).Number
+	h.parts = append(takenUses, takenMoney...)
+	b.holds = append(b.holds, h)
+	if err != nil || res != h.sum() {
+		t.Fatalf("Hold = %+v, %v; want %+v", res, err, h.sum())
+	}
+}
+
+func (m *machine) Release(t *rapid.T) {
+	a, b := m.account(t)
+	number := b.anyHold(t)
+	res, err := m.l.Do(ctx, a, ledger.Release{Now: m.now, Hold: number})
+	want := ledger.Held{}
+	if i := slices.IndexFunc(b.holds, func(h held) bool { return h.number == number }); i >= 0 {
+		want = b.holds[i].sum()
+		b.release(i, m.now)
+		b.expire(m.now)
+	}
+	if err != nil || res != want {
+		t.Fatalf("Release = %+v, %v; want %+v", res, err, want)
+	}
+}
+
+func (m *machine) Sweep(t *rapid.T) {
+	want := 0
+	for _, b := range m.books {
+		before := len(b.movements)
+		if b.expire(m.now); len(b.movements) > before {
+			want++
+		}
+	}
+	if n, err := m.l.Sweep(ctx, m.now); err != nil || n != want {
+		t.Fatalf("Sweep = %d, %v; want %d", n, err, want)
 	}
 }
 
@@ -411,6 +335,10 @@ func (m *machine) Wait(t *rapid.T) {
 	if rapid.Bool().Draw(t, "little") {
 		days %= 4
 	}
+	if rapid.Bool().Draw(t, "hours") { // holds live for hours
+		m.now = m.now.Add(time.Duration(days) * time.Hour)
+		return
+	}
 	m.now = m.now.Add(time.Duration(days)*24*time.Hour + time.Second)
 }
 
@@ -431,9 +359,14 @@ func (m *machine) Check(t *rapid.T) {
 		if err != nil || w.Balance != b.left("", m.now) || w.Movements != uint64(len(b.movements)) || w.Uses("UTIL") != b.left("UTIL", m.now) {
 			t.Fatalf("account %d: Wallet = %+v, %v; model %+v", a, w, err, b)
 		}
-		unexpired := slices.DeleteFunc(slices.Clone(b.lots), func(l ledger.Lot) bool { return !l.Expires.After(m.now) })
-		if !slices.Equal(w.Lots, unexpired) {
-			t.Fatalf("account %d: lots %v; model %v", a, w.Lots, unexpired)
+		late := b.clone()
+		late.expire(m.now)
+		var holds []ledger.Held
+		for _, h := range late.holds {
+			holds = append(holds, h.sum())
+		}
+		if !slices.Equal(w.Lots, late.lots) || !slices.Equal(w.Holds, holds) {
+			t.Fatalf("account %d: lots %v and holds %v; model %v and %v", a, w.Lots, w.Holds, late.lots, holds)
 		}
 		m.checkMovements(t, a, b)
 		m.checkView(t, a, b)

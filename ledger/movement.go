@@ -10,10 +10,12 @@ import (
 type Kind byte
 
 const (
-	KindCredit Kind = iota + 1 // a lot came in
-	KindCharge                 // a verification was paid
-	KindExpiry                 // a lot's rest was lost to its expiry date
-	KindUse                    // an answer of which no record is kept was paid
+	KindCredit  Kind = iota + 1 // a lot came in
+	KindCharge                  // a verification was paid
+	KindExpiry                  // a lot's rest was lost to its expiry date
+	KindUse                     // an answer of which no record is kept was paid
+	KindHold                    // something was reserved: it moved from lots to a hold
+	KindRelease                 // what was left of a hold went back to its lots
 )
 
 // Movement is one change of what an account can pay with: of package money, or of
@@ -22,12 +24,14 @@ type Movement struct {
 	Number   uint64 // 1, 2, 3 … within the account, without gaps
 	Moment   time.Time
 	Kind     Kind
-	Centavos int64   // signed: a credit is positive; 0 when uses moved
-	Uses     int64   // signed, of Service; 0 when money moved
-	Lots     []Split // how much of each lot, in the order of their expiry
-	Balance  int64   // centavos: sum of all movements up to this one
-	Org      OrgID   // who asked; 0 for an expiry
-	Service  string  // of a charge, a use, and of individual uses
+	Centavos int64     // signed: a credit is positive; 0 when uses moved, and of a hold and its release
+	Uses     int64     // signed, of Service; 0 when money moved, and of a hold and its release
+	Lots     []Split   // how much of each lot, in the order of their expiry
+	Balance  int64     // centavos: sum of all movements up to this one, held or not
+	Org      OrgID     // who asked; 0 for an expiry
+	Service  string    // of a charge, a use, a hold, and of individual uses
+	Hold     uint64    // that paid for a charge or use, or was released; 0: none
+	Until    time.Time // of a hold
 	Record   VerificationID
 	Input    [sha256.Size]byte // of a use: keyed hash of what was asked, or zero
 	Basis    string            // of a use: the tables that the answer rests on
@@ -42,6 +46,17 @@ type Split struct {
 	Uses     int64
 }
 
+func total(parts []Split) (centavos, uses int64) {
+	for _, s := range parts {
+		centavos += s.Centavos
+		uses += s.Uses
+	}
+	return centavos, uses
+}
+
+// amount is in centavos or in uses.
+func (s Split) amount() int64 { return s.Centavos + s.Uses }
+
 // begin starts the account's next movement. Lots and what its kind carries are the
 // caller's to complete, before putMovement.
 func (tx *Tx) begin(w *wallet, now time.Time, kind Kind) *Movement {
@@ -54,11 +69,12 @@ func (tx *Tx) begin(w *wallet, now time.Time, kind Kind) *Movement {
 // is the caller's to put. With the first movement of a day goes the note that
 // finds it.
 func (tx *Tx) putMovement(w *wallet, m *Movement) {
-	for _, s := range m.Lots {
-		m.Centavos += s.Centavos
-		m.Uses += s.Uses
-	}
-	if m.Kind != KindCredit {
+	switch m.Kind {
+	case KindCredit:
+		m.Centavos, m.Uses = total(m.Lots)
+	case KindHold, KindRelease:
+	default:
+		m.Centavos, m.Uses = total(m.Lots)
 		m.Centavos, m.Uses = -m.Centavos, -m.Uses
 	}
 	w.last, m.Balance = m.Number, w.sum()
@@ -89,6 +105,12 @@ func (m *Movement) append(dst []byte) []byte {
 	}
 	dst = appendText(dst, m.Service)
 	switch m.Kind {
+	case KindCharge, KindUse, KindRelease:
+		dst = binary.AppendUvarint(dst, m.Hold)
+	case KindHold:
+		dst = appendMoment(dst, m.Until)
+	}
+	switch m.Kind {
 	case KindCharge:
 		dst = append(dst, m.Record.Prefix...)
 		dst = binary.BigEndian.AppendUint32(dst, m.Record.Day)
@@ -114,6 +136,12 @@ func (m *Movement) decode(value []byte) error {
 		m.Lots = append(m.Lots, Split{d.uvarint(), d.centavos(), d.centavos()})
 	}
 	m.Service = d.textLike(m.Service)
+	switch m.Kind {
+	case KindCharge, KindUse, KindRelease:
+		m.Hold = d.uvarint()
+	case KindHold:
+		m.Until = d.moment()
+	}
 	switch m.Kind {
 	case KindCharge:
 		m.Record = VerificationID{Prefix: string(d.take(3)), Day: d.uint32(), Counter: d.uint32()}

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -23,6 +24,7 @@ type Use struct {
 	Service string
 	Price   int64             // centavos of package money, VAT included
 	Input   [sha256.Size]byte // keyed hash of what was asked; zero keeps nothing of it
+	Hold    uint64            // that pays; see Charge
 	Basis   string            // tables and their versions; may be empty
 	// Once, if set, makes the use safe to repeat; Answer is kept for that, unless
 	// nothing paid.
@@ -61,7 +63,7 @@ func (u Use) Apply(tx *Tx) (Result, error) {
 	}
 	var charged Charged
 	if charged.Balance = w.spendable(u.Now); u.Price > 0 || charged.Balance == 0 {
-		pay, err := w.means(u.Now, u.Service, u.Price)
+		pay, err := w.means(u.Now, u.Org, u.Service, u.Price, u.Hold)
 		if err != nil {
 			return nil, err
 		}
@@ -90,6 +92,8 @@ func (u *Use) valid(account AccountID) error {
 	switch {
 	case u.Price < 0 || u.Price > MaxCentavos:
 		return fmt.Errorf("ledger: el precio de un uso debe ser de 0 a %d centavos, no de %d", MaxCentavos, u.Price)
+	case u.Price == 0 && u.Hold != 0:
+		return errors.New("ledger: lo que está incluido no se retiene")
 	case u.Service == "" || len(u.Service) > maxName:
 		return fmt.Errorf("ledger: el servicio lleva de 1 a %d bytes", maxName)
 	case len(u.Basis) > maxBasis:

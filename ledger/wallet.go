@@ -10,7 +10,7 @@ import (
 )
 
 // LotLife is how long a lot can be spent. From Expires on it pays for nothing; its
-// rest leaves the wallet with the account's next movement.
+// rest leaves the wallet with the account's next movement, or with Sweep.
 const LotLife = 365 * 24 * time.Hour
 
 // maxLots bounds the lots that an account may have open at once.
@@ -20,6 +20,7 @@ const maxLots = 1000
 type Wallet struct {
 	Balance   int64  // centavos of package money that can be spent
 	Lots      []Lot  // that can be spent, in the order in which they will be
+	Holds     []Held // by number; what they reserve is not in Balance and Lots
 	Movements uint64 // number of the last movement
 }
 
@@ -43,6 +44,8 @@ type wallet struct {
 	last uint64 // number of the last movement
 	day  uint32 // ledger day of the last movement
 	lots []Lot  // open, by expiry then number
+	// What was taken from lots and not paid yet, by number.
+	holds []hold
 }
 
 func (w *wallet) add(l Lot) {
@@ -68,14 +71,29 @@ func (w *wallet) sum() (centavos int64) {
 			centavos += w.lots[i].Left
 		}
 	}
+	for i := range w.holds {
+		centavos += w.holds[i].held().Centavos
+	}
 	return centavos
 }
 
-// spendable is the package money that has not expired at now, in centavos.
-func (w *wallet) spendable(now time.Time) int64 { return available(w.lots, "", now) }
+// spendable is the package money that can be spent at now, in centavos.
+func (w *wallet) spendable(now time.Time) int64 { return w.free(now, "") }
 
-// uses is how many uses of a service have not expired at now.
-func (w *wallet) uses(service string, now time.Time) int64 { return available(w.lots, service, now) }
+// uses is how many uses of a service can be spent at now.
+func (w *wallet) uses(service string, now time.Time) int64 { return w.free(now, service) }
+
+// free adds up what is neither expired nor held at now. What a hold reserves whose
+// time is over is free, before the movement that says so is written.
+func (w *wallet) free(now time.Time, service string) int64 {
+	n := available(w.lots, service, now)
+	for i := range w.holds {
+		if w.holds[i].lapsed(now) {
+			n += available(w.holds[i].lots, service, now)
+		}
+	}
+	return n
+}
 
 // available adds up what lots of one kind hold at now.
 func available(lots []Lot, service string, now time.Time) (n int64) {
@@ -87,15 +105,15 @@ func available(lots []Lot, service string, now time.Time) (n int64) {
 	return n
 }
 
-// take removes an amount, which the lots of that kind must hold, from the oldest
-// expiry on and appends what it took from each.
-func (w *wallet) take(dst []Split, service string, amount int64) []Split {
+// take removes an amount, which the lots of that kind must hold, from the first on.
+// It appends what it took from each, and returns the lots that are left.
+func take(dst []Split, lots []Lot, service string, amount int64) ([]Split, []Lot) {
 	emptied := false
-	for i := range w.lots {
+	for i := range lots {
 		if amount == 0 {
 			break
 		}
-		l := &w.lots[i]
+		l := &lots[i]
 		if l.Service != service {
 			continue
 		}
@@ -109,9 +127,9 @@ func (w *wallet) take(dst []Split, service string, amount int64) []Split {
 		panic("ledger: lots do not cover a charge that was accepted")
 	}
 	if emptied {
-		w.lots = slices.DeleteFunc(w.lots, func(l Lot) bool { return l.Left == 0 })
+		lots = slices.DeleteFunc(lots, func(l Lot) bool { return l.Left == 0 })
 	}
-	return dst
+	return dst, lots
 }
 
 // split is a part of the lot.
@@ -122,21 +140,10 @@ func (l *Lot) split(amount int64) Split {
 	return Split{Lot: l.Number, Uses: amount}
 }
 
-// expireLots writes the movements of the lots that have expired at now.
-func (tx *Tx) expireLots(w *wallet, now time.Time) {
-	for len(w.lots) > 0 && !w.lots[0].Expires.After(now) {
-		l := w.lots[0]
-		w.lots = slices.Delete(w.lots, 0, 1)
-		m := tx.begin(w, now, KindExpiry)
-		m.Service, m.Lots = l.Service, append(m.Lots, l.split(l.Left))
-		tx.putMovement(w, m)
-	}
-}
-
 func (tx *Tx) loadWallet(w *wallet) error {
 	v, err := tx.Get(spaceWallet, nil)
 	if errors.Is(err, store.ErrNotFound) {
-		*w = wallet{lots: w.lots[:0]}
+		*w = wallet{lots: w.lots[:0], holds: w.holds[:0]}
 		return nil
 	}
 	if err != nil {
@@ -154,7 +161,17 @@ func (w *wallet) append(dst []byte) []byte {
 	dst = append(dst, schema)
 	dst = binary.AppendUvarint(dst, w.last)
 	dst = binary.BigEndian.AppendUint32(dst, w.day)
-	return appendLots(dst, w.lots)
+	dst = appendLots(dst, w.lots)
+	dst = binary.AppendUvarint(dst, uint64(len(w.holds)))
+	for i := range w.holds {
+		h := &w.holds[i]
+		dst = binary.AppendUvarint(dst, h.number)
+		dst = binary.BigEndian.AppendUint64(dst, uint64(h.org))
+		dst = appendText(dst, h.service)
+		dst = appendMoment(dst, h.until)
+		dst = appendLots(dst, h.lots)
+	}
+	return dst
 }
 
 func appendLots(dst []byte, lots []Lot) []byte {
@@ -174,6 +191,13 @@ func (w *wallet) decode(value []byte) error {
 	d := decode(value)
 	w.last, w.day = d.uvarint(), d.uint32()
 	w.lots = d.lots(w.lots)
+	n := d.count(1 + 8 + 1 + 1 + 1)
+	w.holds = slices.Grow(w.holds[:0], n)[:n]
+	for i := range w.holds {
+		h := &w.holds[i]
+		h.number, h.org, h.service, h.until = d.uvarint(), OrgID(d.uint64()), d.textLike(h.service), d.moment()
+		h.lots = d.lots(h.lots)
+	}
 	return d.done()
 }
 
@@ -201,11 +225,24 @@ func (r Reader) Wallet(now time.Time) (Wallet, error) {
 	if err != nil {
 		return Wallet{}, err
 	}
-	return Wallet{
-		Balance:   w.spendable(now),
-		Lots:      slices.DeleteFunc(w.lots, func(l Lot) bool { return !l.Expires.After(now) }),
-		Movements: w.last,
-	}, nil
+	return w.at(now), nil
+}
+
+// at is the wallet as it is at now, whatever of that is not written yet. It changes
+// w.
+func (w *wallet) at(now time.Time) Wallet {
+	r := Wallet{Movements: w.last}
+	for i := 0; i < len(w.holds); {
+		if w.holds[i].lapsed(now) {
+			w.giveBack(i)
+			continue
+		}
+		r.Holds = append(r.Holds, w.holds[i].held())
+		i++
+	}
+	r.Lots = slices.DeleteFunc(w.lots, func(l Lot) bool { return !l.Expires.After(now) })
+	r.Balance = available(r.Lots, "", time.Time{})
+	return r
 }
 
 func (r Reader) wallet() (w wallet, err error) {

@@ -39,6 +39,15 @@ type walletReply struct {
 	Balance string      `json:"saldo"`
 	Lots    []lotReply  `json:"lotes"`
 	Uses    []usesReply `json:"usos_individuales"`
+	Holds   []holdReply `json:"retenciones"`
+}
+
+type holdReply struct {
+	Number  uint64 `json:"retencion"` // of its movement
+	Service string `json:"servicio"`
+	Uses    int64  `json:"usos"`
+	Held    string `json:"saldo"`
+	Until   string `json:"hasta"`
 }
 
 type creditReply struct {
@@ -145,13 +154,16 @@ func (n *node) wallet(org ledger.OrgID) (walletReply, error) {
 		return walletReply{}, err
 	}
 	w, err := n.ledger.Wallet(o.Account, now())
-	reply := walletReply{Org: accounts.FormatOrg(org), Balance: pesos(w.Balance), Lots: []lotReply{}, Uses: []usesReply{}}
+	reply := walletReply{Org: accounts.FormatOrg(org), Balance: pesos(w.Balance), Lots: []lotReply{}, Uses: []usesReply{}, Holds: []holdReply{}}
 	for _, l := range w.Lots {
 		if l.Service == "" {
 			reply.Lots = append(reply.Lots, lotReply{l.Number, pesos(l.Left), civil.Timestamp(l.Expires)})
 		} else {
 			reply.Uses = append(reply.Uses, usesReply{l.Number, l.Service, l.Left, civil.Timestamp(l.Expires)})
 		}
+	}
+	for _, h := range w.Holds {
+		reply.Holds = append(reply.Holds, holdReply{h.Number, h.Service, h.Uses, pesos(h.Centavos), civil.Timestamp(h.Until)})
 	}
 	return reply, err
 }
@@ -249,6 +261,9 @@ func (c *walletShow) Run(a *app) error {
 		}
 		for _, u := range r.Uses {
 			fmt.Fprintf(a.stdout, "  lote %d  %d usos de %s  vence %s\n", u.Number, u.Left, u.Service, u.Expires)
+		}
+		for _, h := range r.Holds {
+			fmt.Fprintf(a.stdout, "  retención %d  %s  %s MXN y %d usos  hasta %s\n", h.Number, h.Service, h.Held, h.Uses, h.Until)
 		}
 	})
 }

@@ -129,7 +129,8 @@ func (d *dataDir) publicFailure(source string, at time.Time) string {
 }
 
 // clean does what limpieza does: it forgets requests that may no longer be
-// repeated, and accesses of long ago.
+// repeated and accesses of long ago, and writes down what expired in wallets that
+// nobody uses.
 func (n *node) clean(ctx context.Context, now time.Time, progress func(string)) (jobs.Result, error) {
 	var done []string
 	did := func(format string, args ...any) {
@@ -148,7 +149,11 @@ func (n *node) clean(ctx context.Context, now time.Time, progress func(string)) 
 	if forgotten > 0 {
 		did("%d marcas de repetición vencidas", forgotten)
 	}
-	err = errors.Join(err, failed)
+	wallets, swept := n.ledger.Sweep(ctx, now)
+	if wallets > 0 {
+		did("%d cuentas con abonos o retenciones vencidos", wallets)
+	}
+	err = errors.Join(err, failed, swept)
 	if len(done) == 0 {
 		return jobs.Result{Status: jobs.Unchanged, Detail: "nada que limpiar"}, err
 	}
