@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"cotejo/catalog"
+	"cotejo/ledger"
 	"cotejo/operation"
 	"cotejo/products/catalogs"
 	"cotejo/products/company"
@@ -22,6 +23,7 @@ import (
 	"cotejo/products/identifiers"
 	"cotejo/products/organization"
 	"cotejo/products/platform"
+	"cotejo/products/wallet"
 )
 
 var update = flag.Bool("update", false, "rewrite api/openapi.yaml and the examples")
@@ -177,13 +179,13 @@ func canonical(name string) string {
 // table assembles every operation, for tests that ask nothing.
 func table(t *testing.T) operation.Table {
 	t.Helper()
-	return tableOf(platform.Config{}, organization.Config{Set: catalog.Embedded()})
+	return tableOf(platform.Config{}, organization.Config{Set: catalog.Embedded()}, nil)
 }
 
 // tableOf is everything the service can do.
-func tableOf(about platform.Config, keeps organization.Config) operation.Table {
+func tableOf(about platform.Config, keeps organization.Config, book *ledger.Ledger) operation.Table {
 	return must(operation.NewTable(company.Operations(), fiscal.Operations(), identifiers.Operations(), catalogs.Operations(),
-		organization.Operations(keeps), platform.Operations(about)))
+		organization.Operations(keeps), wallet.Operations(book, keeps.Now), platform.Operations(about)))
 }
 
 // TestOpenAPIIsCurrent fails when the committed document is not the one that

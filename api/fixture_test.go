@@ -104,7 +104,7 @@ func newFixture(t testing.TB) *fixture {
 		InputKey: operation.InputKey(pepper)}
 	f.table = tableOf(
 		platform.Config{Catalogue: f.sources, Live: f.live, Pipeline: f.pipeline, Now: f.clock, Jobs: f.jobStates, Access: f.access, AccessDays: 365},
-		organization.Config{Accounts: f.accounts, Set: catalog.Embedded(), Now: f.clock})
+		organization.Config{Accounts: f.accounts, Set: catalog.Embedded(), Now: f.clock}, book)
 	f.limit(operation.DefaultKeyRate, operation.DefaultAddressRate)
 	server := must(New(Config{Table: f.table, Pipeline: f.pipeline, Log: slog.New(slog.NewJSONHandler(f.log, nil)), Access: f.access, Trusted: proxies}))
 	f.server = server

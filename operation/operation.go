@@ -141,6 +141,13 @@ type Response struct {
 	Unknown   []string           // query parameters and members of the body that the operation does not know
 }
 
+// JSON is the answer of a Read that is v as JSON, members in the order of their
+// declaration.
+func JSON(v any) (Response, error) {
+	body, err := marshalPlain(v)
+	return Response{Body: body}, err
+}
+
 // Table is the list of everything the service can do.
 type Table []*Operation
 

@@ -183,7 +183,7 @@ func (n *node) createKey(ctx context.Context, a accountsArgs) (keyReply, error) 
 		}
 	}
 	// The operations of this program: what their parts are wired to does not matter here.
-	table, err := operations(platform.Config{}, n.accounts)
+	table, err := n.operations(platform.Config{})
 	if err != nil {
 		return keyReply{}, err
 	}

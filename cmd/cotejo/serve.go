@@ -22,6 +22,7 @@ import (
 	"cotejo/products/identifiers"
 	"cotejo/products/organization"
 	"cotejo/products/platform"
+	"cotejo/products/wallet"
 	"cotejo/snapshots"
 )
 
@@ -116,7 +117,7 @@ func startService(ctx context.Context, n *node, log *slog.Logger) (_ *service, e
 		Catalogue: n.sources, Live: s.live, Pipeline: pipeline, Now: now, Jobs: n.jobStates,
 		Conditions: s.conditions(), Notices: s.notices, Lacks: n.config.lacks, Access: s.access, AccessDays: keep.Days,
 	}
-	table, err := operations(about, n.accounts)
+	table, err := n.operations(about)
 	if err != nil {
 		return nil, err
 	}
@@ -153,10 +154,10 @@ func (s *service) keepUses(ctx context.Context) {
 }
 
 // operations are all that the service can do.
-func operations(about platform.Config, keepers *accounts.Service) (operation.Table, error) {
+func (n *node) operations(about platform.Config) (operation.Table, error) {
 	set := catalog.Embedded()
 	return operation.NewTable(company.Operations(), fiscal.Operations(), identifiers.Operations(), catalogs.Operations(),
-		organization.Operations(organization.Config{Accounts: keepers, Set: set, Now: now}), platform.Operations(about))
+		organization.Operations(organization.Config{Accounts: n.accounts, Set: set, Now: now}), wallet.Operations(n.ledger, now), platform.Operations(about))
 }
 
 // startJobs follows the schedule until the service closes.

@@ -136,7 +136,7 @@ func (c *Config) accesses(ctx context.Context, in op.Input) (op.Response, error)
 	if oldest := daysBefore(today, c.AccessDays-1); c.AccessDays > 0 && page.From.Before(oldest) {
 		if page.To.Before(oldest) {
 			page.From = page.To
-			return answerJSON(page)
+			return op.JSON(page)
 		}
 		page.From = oldest
 	}
@@ -172,7 +172,7 @@ func (c *Config) accesses(ctx context.Context, in op.Input) (op.Response, error)
 	if found.Next != (accesslog.Cursor{}) {
 		page.Next = ptr(found.Next.String())
 	}
-	return answerJSON(page)
+	return op.JSON(page)
 }
 
 // describe shows an entry. names are those of organizations met before.

@@ -106,11 +106,11 @@ func (h *health) renew() error {
 	if err != nil {
 		return err
 	}
-	salud, err := answerJSON(a)
+	salud, err := op.JSON(a)
 	if err != nil {
 		return err
 	}
-	fuentes, err := answerJSON(sourcesAnswer{Edition: a.Edition, Sources: a.Sources, Included: lists})
+	fuentes, err := op.JSON(sourcesAnswer{Edition: a.Edition, Sources: a.Sources, Included: lists})
 	if err == nil {
 		h.last, h.sources, h.at = salud, fuentes, now
 	}

@@ -3,9 +3,7 @@
 package platform
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -70,7 +68,7 @@ func Operations(c Config) []operation.Operation {
 			"No muestra el saldo de ninguna organización.",
 		Output: pricesSchema(),
 		Read: func(context.Context, operation.Call) (operation.Response, error) {
-			return answerJSON(prices())
+			return operation.JSON(prices())
 		},
 	}, {
 		ID: "describirAPI", Method: "GET", Path: "/openapi.json", Tag: "Servicio", Auth: operation.Open,
@@ -126,12 +124,4 @@ func readRecord(p *operation.Pipeline, call operation.Call) (operation.Response,
 	}
 	body, err := operation.AppendAnswer(nil, &record)
 	return operation.Response{Body: body}, err
-}
-
-func answerJSON(v any) (operation.Response, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return operation.Response{Body: bytes.TrimSuffix(buf.Bytes(), []byte{'\n'})}, err
 }
