@@ -544,6 +544,31 @@ func TestCreditReachesTheWallet(t *testing.T) {
 	}
 }
 
+func TestCreditUsesReachesTheWallet(t *testing.T) {
+	f := open(t, vfs.NewMem(), nil)
+	defer f.close()
+	o := f.organization("Uno")
+	got, err := f.CreditUses(ctx, o.ID, "COMPANY", ledger.MaxUses, 1400, "transferencia")
+	want := ledger.Charged{Movement: 1, Uses: ledger.MaxUses, Lot: 1, UsesLeft: ledger.MaxUses}
+	if err != nil || got != want {
+		t.Errorf("CreditUses = %+v, %v; want %+v", got, err, want)
+	}
+	if w, err := f.ledger.Wallet(o.Account, f.clock()); err != nil || w.Uses("COMPANY") != ledger.MaxUses || w.Balance != 0 {
+		t.Errorf("Wallet = %+v, %v", w, err)
+	}
+	for _, count := range []int64{0, -1, ledger.MaxUses + 1} {
+		if _, err := f.CreditUses(ctx, o.ID, "COMPANY", count, 1400, "transferencia"); !errors.Is(err, accounts.ErrInvalid) {
+			t.Errorf("%d uses: %v", count, err)
+		}
+	}
+	if _, err := f.CreditUses(ctx, o.ID, "COMPANY", 1, 1400, ""); !errors.Is(err, accounts.ErrInvalid) {
+		t.Errorf("without a reason: %v", err)
+	}
+	if _, err := f.CreditUses(ctx, o.ID+1, "COMPANY", 1, 1400, "transferencia"); !errors.Is(err, accounts.ErrNotFound) {
+		t.Errorf("credit of nobody: %v", err)
+	}
+}
+
 func TestOrgForm(t *testing.T) {
 	f := func(id ledger.OrgID, text string) {
 		t.Helper()

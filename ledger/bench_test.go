@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"cotejo/civil"
 	"cotejo/ledger"
 	"cotejo/store"
 	"cotejo/store/storetest"
@@ -78,4 +79,40 @@ func appendActa(dst []byte, r ledger.Record) []byte {
 	dst = append(dst, `","verification_id":"`...)
 	dst = r.ID.AppendTo(dst)
 	return append(dst, `"}`...)
+}
+
+// BenchmarkUsageYear reads the counts of a year over ten services, as a statement
+// of a year does.
+func BenchmarkUsageYear(b *testing.B) {
+	s, err := store.OpenPebble(b.TempDir(), store.PebbleOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	l, err := ledger.Open(s, ledger.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for day := range 365 {
+		for service := range 10 {
+			l.CountUse(1, 1, false, fmt.Sprintf("SERVICIO%d", service), civil.Of(start.AddDate(0, 0, day)).Compact())
+		}
+	}
+	if err := l.Close(); err != nil { // writes the counts
+		b.Fatal(err)
+	}
+	if l, err = ledger.Open(s, ledger.Options{}); err != nil {
+		b.Fatal(err)
+	}
+	defer l.Close()
+	for b.Loop() {
+		rows := 0
+		err := l.Usage(1, 1, false, 20261120, 20271119, func(ledger.Usage) error {
+			rows++
+			return nil
+		})
+		if err != nil || rows != 3650 {
+			b.Fatalf("%d rows, %v", rows, err)
+		}
+	}
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"cotejo/accesslog"
-	"cotejo/accounts"
 	"cotejo/admin"
 	"cotejo/api"
 	"cotejo/catalog"
