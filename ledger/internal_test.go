@@ -478,7 +478,7 @@ func FuzzStoredValues(f *testing.F) {
 	p := testPermutation(f)
 	m := Movement{Number: 3, Moment: noon, Kind: KindCharge, Centavos: -5, Lots: []Split{{1, 5, 0}}, Service: "COMPANY",
 		Record: VerificationID{Prefix: "COM", Day: 20261120, Counter: 9}}
-	w := wallet{last: 9, lots: []Lot{{7, "UTIL", 500, noon}}}
+	w := wallet{last: 9, lots: []Lot{{7, "UTIL", 500, noon}}, holds: []hold{{8, 1, "UTIL", noon, []Lot{{6, "UTIL", 3, noon}, {5, "", 3, noon}}}}}
 	r := Record{Org: 1, Service: "COMPANY", Code: "COMPANY_OK", Operation: "company", Registro: []byte("{}"), Acta: []byte("[]")}
 	f.Add(m.append(nil))
 	f.Add(w.append(nil))
@@ -493,7 +493,7 @@ func FuzzStoredValues(f *testing.F) {
 		var w wallet
 		if w.decode(value) == nil {
 			var again wallet
-			if err := again.decode(w.append(nil)); err != nil || len(again.lots) != len(w.lots) || again.last != w.last {
+			if err := again.decode(w.append(nil)); err != nil || len(again.lots) != len(w.lots) || len(again.holds) != len(w.holds) || again.last != w.last {
 				t.Errorf("a wallet does not survive: %+v, %+v, %v", w, again, err)
 			}
 		}
