@@ -35,6 +35,28 @@ func TestFundedFollowsTheWallet(t *testing.T) {
 	f("expired", later, 0, false)
 }
 
+// TestFundedFollowsHolds holds that memory knows when a hold ends.
+func TestFundedFollowsHolds(t *testing.T) {
+	l, _ := newLedger(t)
+	credit(t, l, 1, start, 2000)
+	creditUses(t, l, 1, start, "SPEI", 2)
+	end := start.Add(time.Hour)
+	f := func(now time.Time, service string, want ledger.Funds) {
+		t.Helper()
+		for range 2 { // read from the store, then from memory
+			if funds, ok, err := l.Funded(1, now, service, 100); funds != want || !ok || err != nil {
+				t.Fatalf("Funded = %+v, %v, %v; want %+v", funds, ok, err, want)
+			}
+		}
+	}
+	f(start, "SPEI", ledger.Funds{Balance: 2000, Uses: 2})
+	f(start, "COMPANY", ledger.Funds{Balance: 2000})
+	place(t, l, ledger.Hold{Now: start, Org: 1, Service: "SPEI", Units: 4, Centavos: 300, Until: end})
+	f(start, "SPEI", ledger.Funds{Balance: 1400})
+	f(end, "SPEI", ledger.Funds{Balance: 2000, Uses: 2})
+	f(end, "COMPANY", ledger.Funds{Balance: 2000})
+}
+
 // TestFundedNeverRefusesMoneyThatIsThere credits under constant asking: once the
 // credit is answered, no later question may say that there is nothing.
 func TestFundedNeverRefusesMoneyThatIsThere(t *testing.T) {
