@@ -58,7 +58,7 @@ const damagedCode = "FUENTE_DANADA"
 
 // failures is the one table from an error to its answer; the first line that
 // matches wins. Nothing is charged on any of them, but for ErrFailed, where only
-// the restarted service knows.
+// the restarted service knows, and ErrUnknown, where a repeated request tells.
 var failures = []struct {
 	matches func(error) bool
 	Failure
@@ -124,8 +124,14 @@ var failures = []struct {
 	{anyOf(ledger.ErrClosed, store.ErrClosed), Failure{503, "EN_CIERRE", "El servicio se está reiniciando",
 		"El servicio está terminando y ya no acepta operaciones. Esta no se ejecutó.",
 		"Repita la petición después de los segundos que indica Retry-After.", 5}},
-	{is(store.ErrFenced), Failure{503, "SIN_TITULAR", "La cuenta cambia de nodo",
-		"Otro nodo atiende ahora esta cuenta. La operación no se ejecutó.",
+	{anyOf(store.ErrFenced, ledger.ErrStandby), Failure{503, "NODO_SIN_TURNO", "Este nodo no atiende las cuentas",
+		"Las cuentas las atiende otro nodo, o cambian de nodo en este momento. La operación no se ejecutó ni se cobró.",
+		"Repita la petición después de los segundos que indica Retry-After; si continúa, envíela al nodo cuyo /readyz responde 200.", 2}},
+	{is(ledger.ErrUnknown), Failure{503, "RESULTADO_DESCONOCIDO", "No se sabe aún si quedó guardada",
+		"Se perdió la conexión con la base de datos mientras se guardaba la operación. Quedó guardada y cobrada completa, o no quedó nada.",
+		"Repita la petición con la misma Idempotency-Key: si quedó guardada recibirá la misma respuesta sin otro cargo. Si no envió una, revise antes su saldo.", 5}},
+	{is(store.ErrUnavailable), Failure{503, "CUENTAS_NO_DISPONIBLES", "Las cuentas no están disponibles",
+		"La base de datos de las cuentas no contesta. La operación no se ejecutó ni se cobró.",
 		"Repita la petición después de los segundos que indica Retry-After.", 2}},
 	{as[*UnreadyError], Failure{503, "NO_LISTO", "El servicio no está listo",
 		"Falta lo que nombra detail.",

@@ -81,7 +81,8 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 // be charged already.
 //
 // When a recorded answer returns, its record and its charge are durable. When
-// an error returns, nothing was charged, but for ledger.ErrFailed: only the
+// an error returns, nothing was charged, but for ledger.ErrUnknown, where a repeated
+// request tells, and ledger.ErrFailed: only the
 // restarted service knows.
 func (p *Pipeline) Do(ctx context.Context, r *Request, dst []byte) (Response, error) {
 	resp := Response{Private: r.Operation.Auth != Open}

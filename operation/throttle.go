@@ -150,6 +150,10 @@ func (p *Pipeline) authorise(r *Request, resp *Response) (err error) {
 		}
 		return err
 	}
+	// Who does not own the accounts knows of no key for sure.
+	if err := p.Ledger.Serving(); err != nil {
+		return err
+	}
 	who, err := p.identify(r, resp)
 	if err != nil {
 		return err
