@@ -81,42 +81,43 @@ select instance, name, url,
 	(case when isfinite(expires) then extract(epoch from expires - clock_timestamp()) * 1000 else 0 end)::int8
 from cotejo_lease`
 
-// Take takes or renews the lease for ttl and reports whether this process has it;
-// if not, Holder says who. From then on Acquire is refused without it. Who lost it
-// takes it again under a new term.
-func (p *Postgres) Take(n Node, ttl time.Duration) (held bool, err error) {
+// Take takes or renews the lease for ttl and returns its term, 0 when another node
+// has it: Holder says who. A term that is not the one before was not held without a
+// gap. From then on Acquire is refused to who does not have the lease.
+func (p *Postgres) Take(n Node, ttl time.Duration) (term uint64, err error) {
 	if p.o.ReadOnly {
-		return false, ErrReadOnly
+		return 0, ErrReadOnly
 	}
 	p.lease.asking.Lock()
 	defer p.lease.asking.Unlock()
-	_, term := p.lease.mine()
+	_, before := p.lease.mine()
 	asked := time.Now()
 	err = p.call(p.write, func(ctx context.Context, conn *pgconn.PgConn) error {
 		got, err := row(conn.ExecPrepared(ctx, stmtTake, [][]byte{
-			[]byte(n.Instance), []byte(n.Name), []byte(n.URL), int8b(uint64(ttl.Milliseconds())), int8b(term),
+			[]byte(n.Instance), []byte(n.Name), []byte(n.URL), int8b(uint64(ttl.Milliseconds())), int8b(before),
 		}, binaryFormat, binaryFormat))
 		if err != nil {
 			return unavailable(err)
 		}
-		if held = len(got) == 1; held {
-			p.lease.set(n.Instance, binary.BigEndian.Uint64(got[0]), asked.Add(ttl-ttl/10))
-		} else {
-			p.lease.set(n.Instance, term, time.Time{})
+		if len(got) == 0 {
+			p.lease.set(n.Instance, before, time.Time{})
+			return nil
 		}
+		term = binary.BigEndian.Uint64(got[0])
+		p.lease.set(n.Instance, term, asked.Add(ttl-ttl/10))
 		return nil
 	})
-	return held, err
+	return term, err
 }
 
-// Held reports whether this process surely has the lease: nobody can have taken it
-// as long as the clocks of this machine and of the server run alike to a tenth. It
-// asks nobody.
-func (p *Postgres) Held() bool {
+// Held reports whether this process surely has the lease of that term: nobody can
+// have taken it as long as the clocks of this machine and of the server run alike to
+// a tenth. It asks nobody.
+func (p *Postgres) Held(term uint64) bool {
 	l := &p.lease
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return time.Now().Before(l.until)
+	return term != 0 && l.term == term && time.Now().Before(l.until)
 }
 
 // HandOver ends the lease, if this process has it: another may take it at once.

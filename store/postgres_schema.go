@@ -56,7 +56,7 @@ func (p *Postgres) prepareSchema(ctx context.Context, config *pgxpool.Config) (e
 		return err
 	}
 	if p.o.ReadOnly {
-		return fmt.Errorf("%w: %s todavía no tiene tablas", ErrFormat, p.where)
+		return fmt.Errorf("%w: %s", ErrEmpty, p.where)
 	}
 	id := make([]byte, 16)
 	rand.Read(id) // never fails (Go 1.24)

@@ -53,8 +53,8 @@ func putOne(p store.Store, g store.Group, epoch, seq uint64, value string) error
 // refused.
 func TestPostgresFormat(t *testing.T) {
 	url := storetest.PostgresURL(t)
-	if _, err := store.OpenPostgres(context.Background(), url, store.PostgresOptions{ReadOnly: true}); !errors.Is(err, store.ErrFormat) {
-		t.Errorf("an empty database, to look at: %v; want ErrFormat", err)
+	if _, err := store.OpenPostgres(context.Background(), url, store.PostgresOptions{ReadOnly: true}); !errors.Is(err, store.ErrEmpty) {
+		t.Errorf("an empty database, to look at: %v; want ErrEmpty", err)
 	}
 	p := openPostgres(t, url, store.PostgresOptions{Format: 3})
 	id := p.ID()
@@ -219,12 +219,14 @@ func TestPostgresLease(t *testing.T) {
 	}
 	one := store.Node{Instance: "1", Name: "uno", URL: "http://uno"}
 	two := store.Node{Instance: "2", Name: "dos", URL: "http://dos"}
+	terms := map[*store.Postgres]uint64{}
 	take := func(p *store.Postgres, n store.Node, want bool) {
 		t.Helper()
-		held, err := p.Take(n, time.Hour)
-		if err != nil || held != want || p.Held() != want {
-			t.Errorf("Take(%s) = %v, %v and Held = %v; want %v", n.Name, held, err, p.Held(), want)
+		term, err := p.Take(n, time.Hour)
+		if err != nil || (term > 0) != want || p.Held(term) != want || p.Held(term+1) {
+			t.Errorf("Take(%s) = %d, %v and Held = %v; want %v", n.Name, term, err, p.Held(term), want)
 		}
+		terms[p] = term
 	}
 	acquire := func(p *store.Postgres, fenced bool) (epoch uint64) {
 		t.Helper()
@@ -242,7 +244,10 @@ func TestPostgresLease(t *testing.T) {
 	epoch := acquire(a, false)
 	take(b, two, false)
 	acquire(b, true)
-	take(a, one, true) // renewed
+	first := terms[a]
+	if take(a, one, true); terms[a] != first { // renewed
+		t.Errorf("term %d after %d", terms[a], first)
+	}
 	if h, err := b.Holder(); err != nil || h.Node != one || h.Left < 50*time.Minute {
 		t.Errorf("Holder = %+v, %v", h, err)
 	}
@@ -259,8 +264,8 @@ func TestPostgresLease(t *testing.T) {
 		t.Errorf("the process that was before: %v", err)
 	}
 
-	if err := again.HandOver(); err != nil || again.Held() {
-		t.Errorf("HandOver: %v, %v", err, again.Held())
+	if err := again.HandOver(); err != nil || again.Held(terms[again]) {
+		t.Errorf("HandOver: %v, %v", err, again.Held(terms[again]))
 	}
 	take(b, two, true)
 	acquire(again, true)

@@ -41,6 +41,8 @@ var (
 	// ErrFormat refuses what another version of this program wrote, or what is not
 	// of this installation.
 	ErrFormat = errors.New("store: la base de datos no es de este programa o de esta versión")
+	// ErrEmpty says that there is nothing to look at yet.
+	ErrEmpty = errors.New("store: la base de datos todavía no tiene tablas")
 )
 
 // Put is one key and its new value.

@@ -51,9 +51,13 @@ func (n *node) backup(ctx context.Context, raw json.RawMessage, progress func(st
 	if err := json.Unmarshal(raw, &args); err != nil {
 		return nil, err
 	}
+	if n.pebble == nil {
+		return nil, exitWith(exitUsage, "las cuentas de %s están en PostgreSQL y se respaldan allí: pg_basebackup con archivo de WAL, o pg_dump. "+
+			"De la carpeta guarde aparte %s y %s: no cambian una vez escritas (vea docs/cluster.md)", n.path, dirSources, filePepper)
+	}
 	started := time.Now()
 	m, err := backup.Write(ctx, args.Dir, backup.Source{
-		Dir: n.path, Rooms: rooms, Checkpoint: n.store.Checkpoint, Key: n.backupKey,
+		Dir: n.path, Rooms: rooms, Checkpoint: n.pebble.Checkpoint, Key: n.backupKey,
 		Format: dataFormat, Version: version, Now: now(), Progress: counted(progress),
 	})
 	return newBackupReply(args.Dir, &m, started), err
@@ -221,8 +225,14 @@ func (n *node) anchorState() (ok bool, text string) {
 	} else if err != nil {
 		return false, err.Error()
 	}
+	current := n.ledger.Heads()
+	if n.ledger.Serving() != nil { // another node moves them
+		if current, err = ledger.HeadsOf(n.store); err != nil {
+			return false, err.Error()
+		}
+	}
 	var anchored, stored uint64
-	for i, h := range n.ledger.Heads() {
+	for i, h := range current {
 		if heads[i].Seq > h.Seq || heads[i].Seq == h.Seq && heads[i].Sum != h.Sum {
 			return false, fmt.Sprintf("%s no coincide con el grupo %d", path, h.Group)
 		}

@@ -357,7 +357,7 @@ func TestAnInterruptedBackupLeavesNothing(t *testing.T) {
 			}
 		}
 		to := t.TempDir()
-		_, err := backup.Write(ctx, to+"/r", backup.Source{Dir: data, Rooms: rooms, Checkpoint: n.store.Checkpoint, Key: n.backupKey,
+		_, err := backup.Write(ctx, to+"/r", backup.Source{Dir: data, Rooms: rooms, Checkpoint: n.pebble.Checkpoint, Key: n.backupKey,
 			Format: dataFormat, Now: time.Now(), Progress: stopAt})
 		if left, _ := os.ReadDir(to); exitCode(err) != exitInterrupted || len(left) > 0 {
 			t.Errorf("respaldo cortado en %d: %v, quedó %v", at, err, left)

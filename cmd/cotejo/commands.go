@@ -168,6 +168,12 @@ func (n *node) wallet(org ledger.OrgID) (walletReply, error) {
 	return reply, err
 }
 
+// looks are the commands that change no account: they run also where another node
+// has the turn.
+var looks = map[string]bool{
+	"orgs.list": true, "keys.list": true, "wallet.show": true, "verify": true, "jobs.list": true, "jobs.run": true, "backup": true,
+}
+
 // execute runs a command where the data directory is owned. What fails once the
 // result is there is kept for later: the result must be printed first.
 func (a *app) execute(command string, create access, args, result any) error {
@@ -180,7 +186,11 @@ func (a *app) execute(command string, create access, args, result any) error {
 	if !errors.Is(err, admin.ErrNoServer) {
 		return err
 	}
-	n, err := openNode(a.ctx, a.config, create)
+	open := openNode
+	if looks[command] {
+		open = openWaiting
+	}
+	n, err := open(a.ctx, a.config, create)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/knadh/koanf/parsers/yaml"
 	"github.com/knadh/koanf/providers/confmap"
@@ -34,6 +35,11 @@ var settings = []setting{
 	{"banxico_token_file", "", "archivo con el token del SIE de Banco de México, para el FIX; vacío: se responde la serie incluida"},
 	{"anchor", "", "archivo que recuerda hasta dónde llegan las cuentas, mejor en otro disco; vacío: DATA/ancla.json"},
 	{"min_free", "auto", "espacio libre bajo el cual no se acepta nada con costo: 2GiB, 500MB; auto: 5 % del disco, de 1 a 16 GiB; 0: sin límite"},
+	{"store", "", "base de datos PostgreSQL de las cuentas: postgres://usuario@servidor:5432/base; vacía: en la carpeta de datos. Con contraseña, mejor store_file"},
+	{"store_file", "", "archivo con esa dirección, que solo lee su dueño (chmod 600)"},
+	{"lease", "10s", "con store: cuánto conserva un nodo las cuentas sin renovar su turno; después las toma otro"},
+	{"node", "", "con store: nombre de este nodo; vacío: el de la máquina"},
+	{"node_url", "", "con store: dirección en que los demás alcanzan este nodo; vacía: http:// y addr"},
 	{"metrics_addr", "127.0.0.1:9180", "dirección de GET /metrics, nunca la pública; vacía: sin métricas"},
 	{"shutdown_wait", "2s", "cuánto se sigue atendiendo al cerrar, ya como no listo, para que el balanceador se entere"},
 	{"jobs", "on", "tareas programadas de «cotejo serve»: on, off"},
@@ -142,7 +148,8 @@ func loadConfiguration(path string, flags map[string]string, environ []string) (
 		EnvironFunc: func() []string { return environ },
 		TransformFunc: func(name, value string) (string, any) {
 			switch key := strings.ToLower(strings.TrimPrefix(name, "COTEJO_")); key {
-			case "config", "lang", "shared", "kills", "crashes":
+			case "config", "lang", "shared", "kills", "crashes",
+				"postgres", "postgres_bin", "cuts", "fault_seconds", "pg_stops":
 				return "", nil // not settings: the file's own name, language, test knobs
 			default:
 				return settingOfVariable(key), value
@@ -190,6 +197,19 @@ func (c configuration) check() error {
 			return wrong("mirror", "una URL http:// o https://, o vacía")
 		}
 	}
+	if v := c.get("store"); v != "" {
+		if u, err := url.Parse(v); err != nil || u.Host == "" || u.Scheme != "postgres" && u.Scheme != "postgresql" {
+			return wrong("store", "postgres://usuario@servidor:5432/base, o vacía")
+		}
+		if c.get("store_file") != "" {
+			return fmt.Errorf("%s: store y store_file dicen lo mismo: deje uno", c.origins["store"])
+		}
+	}
+	if d, err := c.duration("lease"); err != nil {
+		return fmt.Errorf("%s: %w", c.origins["lease"], err)
+	} else if d != 0 && (d < time.Second || d > 5*time.Minute) {
+		return wrong("lease", "de 1s a 5m")
+	}
 	if v := c.get("jobs"); v != "on" && v != "off" {
 		return wrong("jobs", "on u off")
 	}
@@ -236,6 +256,9 @@ func isAddress(s string) bool {
 // its user and password, either of which may be a secret.
 func (c configuration) displayed(key string) string {
 	value := c.get(key)
+	if key == "store" {
+		return displayedStore(value)
+	}
 	end := strings.LastIndexByte(value, '@')
 	if key != "mirror" && !strings.HasSuffix(key, ".proxy") && !strings.HasSuffix(key, ".url") || end < 0 {
 		return value
@@ -245,6 +268,37 @@ func (c configuration) displayed(key string) string {
 		return "xxxxx" + value[end:]
 	}
 	return scheme + "://xxxxx" + value[end:]
+}
+
+// displayedStore is the address of a database without anything that may be a
+// secret: user, password and parameters.
+func displayedStore(value string) string {
+	if value == "" {
+		return ""
+	}
+	u, err := url.Parse(value)
+	if err != nil || u.Host == "" {
+		return "xxxxx"
+	}
+	return u.Scheme + "://xxxxx@" + u.Host + u.EscapedPath()
+}
+
+// storeURL is the address of the database of the accounts, "" when they are in the
+// data directory.
+func (c configuration) storeURL() (string, error) {
+	path := c.get("store_file")
+	if path == "" {
+		return c.get("store"), nil
+	}
+	text, err := ownersFile(path)
+	if err != nil {
+		return "", fmt.Errorf("store_file: %w", err)
+	}
+	value := strings.TrimSpace(string(text))
+	if u, err := url.Parse(value); err != nil || u.Host == "" || u.Scheme != "postgres" && u.Scheme != "postgresql" {
+		return "", exitWith(exitConfig, "%s no contiene una dirección como postgres://usuario:contraseña@servidor:5432/base", path)
+	}
+	return value, nil
 }
 
 // access is how the server of a source is reached.

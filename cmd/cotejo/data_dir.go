@@ -28,6 +28,8 @@ const (
 	fileFormat  = "FORMATO" // number of this layout; a directory without it holds no data
 	filePepper  = "pepper"  // secret that keys the hashes of API keys
 	fileAnchor  = "ancla.json"
+	fileBase    = "base" // id of the database that holds the accounts, when it is not this directory
+	fileNode    = "nodo" // name of this directory among those that share that database; locked while it is used
 	fileDemo    = "DEMO" // says that a demonstration made the directory
 )
 
@@ -182,6 +184,15 @@ func pepperPath(config configuration, dir string) (path string, ours bool) {
 
 // readPepper reads the secret of the key hashes; fs.ErrNotExist when there is none.
 func readPepper(path string) ([]byte, error) {
+	pepper, err := ownersFile(path)
+	if err == nil && len(pepper) < 32 {
+		return nil, exitWith(exitConfig, "%s tiene %d bytes; hacen falta al menos 32", path, len(pepper))
+	}
+	return pepper, err
+}
+
+// ownersFile reads a file that holds a secret, and refuses one that others may read.
+func ownersFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -189,11 +200,7 @@ func readPepper(path string) ([]byte, error) {
 	if info.Mode().Perm()&0o077 != 0 {
 		return nil, exitWith(exitConfig, "%s lo pueden leer otros: chmod 600 %s", path, path)
 	}
-	pepper, err := os.ReadFile(path)
-	if err == nil && len(pepper) < 32 {
-		return nil, exitWith(exitConfig, "%s tiene %d bytes; hacen falta al menos 32", path, len(pepper))
-	}
-	return pepper, err
+	return os.ReadFile(path)
 }
 
 // pepperFor reads the secret. It creates one at the first use of the accounts

@@ -11,6 +11,7 @@ import (
 	"cotejo/admin"
 	"cotejo/ledger"
 	"cotejo/snapshots"
+	"cotejo/store"
 )
 
 type doctorCmd struct{}
@@ -34,6 +35,7 @@ func (c *doctorCmd) Run(a *app) error {
 		checkAnchor(a.config, dir.path),
 		checkEdition(dir), checkServer(a, dir.path),
 	}
+	findings = append(findings, checkDatabase(a, dir)...)
 	bad := 0
 	for _, f := range findings {
 		if !f.OK {
@@ -126,6 +128,57 @@ func checkAnchor(config configuration, dir string) finding {
 		batches += h.Seq
 	}
 	return finding{true, "ancla", fmt.Sprintf("%s: %d lotes", path, batches)}
+}
+
+// checkDatabase asks the database of the accounts how it keeps them. It takes and
+// changes nothing.
+func checkDatabase(a *app, dir *dataDir) []finding {
+	bad := func(err error) []finding { return []finding{{false, "base", err.Error()}} }
+	url, err := a.config.storeURL()
+	if err != nil {
+		return bad(err)
+	}
+	bound, err := boundTo(dir)
+	switch {
+	case err != nil:
+		return bad(err)
+	case url == "" && bound != "":
+		return bad(fmt.Errorf("las cuentas están en PostgreSQL (%s) y no hay store ni store_file", bound))
+	case url == "":
+		return nil
+	}
+	db, err := store.OpenPostgres(a.ctx, url, store.PostgresOptions{Format: dataFormat, ReadOnly: true})
+	if errors.Is(err, store.ErrEmpty) {
+		return []finding{{true, "base", "sin tablas todavía: se crean al primer arranque"}}
+	} else if err != nil {
+		return bad(err)
+	}
+	defer db.Close()
+	if bound != "" && bound != db.ID() {
+		return bad(fmt.Errorf("%s es la base %s y esta carpeta usa la %s", db.Where(), db.ID(), bound))
+	}
+	h, err := db.Health()
+	if err != nil {
+		return bad(err)
+	}
+	found := []finding{{true, "base", fmt.Sprintf("%s: PostgreSQL %s, %.1f MB, %d conexiones", db.Where(), h.Version, float64(h.Bytes)/1e6, h.Connections)}}
+	if !h.Fsync {
+		found = append(found, finding{false, "base", "fsync o full_page_writes están apagados: una falla de energía pierde cobros"})
+	}
+	if !h.Checksums {
+		found = append(found, finding{false, "base", "sin sumas de página: un disco que se daña no se nota. Con el servidor detenido: pg_checksums --enable"})
+	}
+	if h.Replicas == "" {
+		found = append(found, finding{true, "réplica", "synchronous_standby_names está vacío: al promover una réplica se pueden perder los últimos cobros"})
+	}
+	holder, err := db.Holder()
+	switch {
+	case err != nil:
+		return append(found, finding{false, "turno", err.Error()})
+	case holder.Left <= 0:
+		return append(found, finding{true, "turno", "nadie lo tiene"})
+	}
+	return append(found, finding{true, "turno", fmt.Sprintf("%s (%s), %s más si no lo renueva", holder.Name, holder.URL, holder.Left.Round(time.Second))})
 }
 
 func checkPepper(config configuration, dir string) finding {

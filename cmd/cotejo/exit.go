@@ -62,15 +62,16 @@ func exitCode(err error) int {
 		return exitInterrupted
 	case errors.Is(err, store.ErrInUse):
 		return exitInUse
-	case errors.Is(err, accounts.ErrPepper), errors.As(err, &anchor), errors.Is(err, ledger.ErrAnchor), errors.Is(err, backup.ErrNewer),
+	case errors.Is(err, accounts.ErrPepper), errors.As(err, &anchor), errors.Is(err, ledger.ErrAnchor), errors.Is(err, store.ErrFormat), errors.Is(err, backup.ErrNewer),
 		errors.Is(err, ingest.ErrAccess), errors.Is(err, ingest.ErrUnconfigured):
 		return exitConfig
 	case errors.Is(err, accounts.ErrInvalid), errors.Is(err, accounts.ErrTooManyKeys), errors.Is(err, accounts.ErrTooManyOrganizations), errors.Is(err, ingest.ErrUndated),
 		errors.Is(err, snapshots.ErrNewer), errors.Is(err, snapshots.ErrDecision), errors.Is(err, ingest.ErrUndecidable), errors.Is(err, backup.ErrTarget):
 		return exitUsage
-	case errors.Is(err, ingest.ErrUnavailable):
+	case errors.Is(err, ingest.ErrUnavailable), errors.Is(err, store.ErrUnavailable):
 		return exitUnavailable
-	case errors.Is(err, snapshots.ErrBusy), errors.Is(err, jobs.ErrRunning), errors.Is(err, ledger.ErrBusy), errors.Is(err, ledger.ErrClosed):
+	case errors.Is(err, snapshots.ErrBusy), errors.Is(err, jobs.ErrRunning), errors.Is(err, ledger.ErrBusy), errors.Is(err, ledger.ErrClosed),
+		errors.Is(err, ledger.ErrStandby), errors.Is(err, store.ErrFenced), errors.Is(err, ledger.ErrUnknown):
 		return exitTryAgain
 	case errors.As(err, &corrupt), errors.As(err, &tampered), errors.Is(err, ledger.ErrIntegrity):
 		return exitVerifyNo

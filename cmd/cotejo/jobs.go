@@ -145,7 +145,20 @@ func (n *node) clean(ctx context.Context, now time.Time, progress func(string)) 
 			did("%d archivos del registro de accesos, %d bytes", removed.Files, removed.Bytes)
 		}
 	}
-	forgotten, failed := n.ledger.ForgetOnce(ctx, now)
+	if !n.waits() {
+		err = errors.Join(err, n.cleanAccounts(ctx, now, did))
+	}
+	if len(done) == 0 {
+		return jobs.Result{Status: jobs.Unchanged, Detail: "nada que limpiar"}, err
+	}
+	return jobs.Result{Detail: strings.Join(done, "; ")}, err
+}
+
+// waits reports that another node has the accounts: what is done to them is its work.
+func (n *node) waits() bool { return n.turn != nil && !n.turn.held() }
+
+func (n *node) cleanAccounts(ctx context.Context, now time.Time, did func(string, ...any)) error {
+	forgotten, err := n.ledger.ForgetOnce(ctx, now)
 	if forgotten > 0 {
 		did("%d marcas de repetición vencidas", forgotten)
 	}
@@ -153,16 +166,15 @@ func (n *node) clean(ctx context.Context, now time.Time, progress func(string)) 
 	if wallets > 0 {
 		did("%d cuentas con abonos o retenciones vencidos", wallets)
 	}
-	err = errors.Join(err, failed, swept)
-	if len(done) == 0 {
-		return jobs.Result{Status: jobs.Unchanged, Detail: "nada que limpiar"}, err
-	}
-	return jobs.Result{Detail: strings.Join(done, "; ")}, err
+	return errors.Join(err, swept)
 }
 
 // repairClaims does what reclamos does: it frees what was claimed for an account and
 // never made.
 func (n *node) repairClaims(ctx context.Context, _ time.Time, progress func(string)) (jobs.Result, error) {
+	if n.waits() {
+		return jobs.Result{Status: jobs.Unchanged, Detail: "en espera: la hace el nodo que atiende las cuentas"}, nil
+	}
 	done, err := n.accounts.Repair(ctx)
 	if done.Freed == 0 {
 		return jobs.Result{Status: jobs.Unchanged, Detail: "nada a medias"}, err

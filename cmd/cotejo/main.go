@@ -25,6 +25,8 @@ type cli struct {
 	Data       *string `help:"Carpeta de datos." placeholder:"CARPETA"`
 	PepperFile *string `name:"pepper-file" help:"Archivo con el secreto de las llaves." placeholder:"ARCHIVO"`
 	TokenFile  *string `name:"banxico-token-file" help:"Archivo con el token del SIE de Banco de México." placeholder:"ARCHIVO"`
+	Store      *string `help:"Base de datos PostgreSQL de las cuentas." placeholder:"URL"`
+	StoreFile  *string `name:"store-file" help:"Archivo con esa dirección." placeholder:"ARCHIVO"`
 	JSON       bool    `help:"Resultado en JSON."`
 
 	Serve     serveCmd     `cmd:"" help:"Sirve la API."`

@@ -24,11 +24,15 @@ import (
 	"cotejo/store"
 )
 
-// node is a data directory whose account data this process owns.
+// node is a data directory and its accounts, which this process owns, or waits to
+// own where several nodes share them.
 type node struct {
 	*dataDir
 	config   configuration
-	store    *store.Pebble
+	store    store.Store
+	pebble   *store.Pebble // the store, when it is in the data directory
+	turn     *turn         // when the store is shared
+	lock     *os.File      // of the directory, then
 	ledger   *ledger.Ledger
 	accounts *accounts.Service
 	jobs     *jobs.Scheduler
@@ -38,8 +42,22 @@ type node struct {
 	backupKey, inputKey []byte
 }
 
-// openNode opens the account data. store.ErrInUse when another process owns it.
-func openNode(ctx context.Context, config configuration, create access) (_ *node, err error) {
+// defaultLease is for configurations that say nothing.
+const defaultLease = 10 * time.Second
+
+// openNode opens the account data and owns it. store.ErrInUse when another process
+// does.
+func openNode(ctx context.Context, config configuration, create access) (*node, error) {
+	n, err := openWaiting(ctx, config, create)
+	if err == nil && n.turn != nil && !n.turn.held() {
+		err = errors.Join(n.turn.elsewhere(), n.close())
+	}
+	return n, err
+}
+
+// openWaiting opens the account data. Where another node has them this one waits for
+// its turn: until then the ledger refuses.
+func openWaiting(ctx context.Context, config configuration, create access) (_ *node, err error) {
 	dir, err := openDataDir(config.get("data"), create)
 	if err != nil {
 		return nil, err
@@ -50,10 +68,7 @@ func openNode(ctx context.Context, config configuration, create access) (_ *node
 			err = errors.Join(err, n.close())
 		}
 	}()
-	if n.store, err = store.OpenPebble(dir.room(dirAccounts), store.PebbleOptions{}); err != nil {
-		if errors.Is(err, store.ErrInUse) {
-			return nil, exitWith(exitInUse, "%s usa %s: deténgalo, o use --data con otra carpeta", holder(ctx, dir), dir.path)
-		}
+	if err := n.openStore(ctx); err != nil {
 		return nil, err
 	}
 	anchor := anchorPath(config, dir.path)
@@ -63,37 +78,105 @@ func openNode(ctx context.Context, config configuration, create access) (_ *node
 		// Of a disk that is not there it would be a new anchor, and nothing compared.
 		return nil, exitWith(exitConfig, "anchor: no existe la carpeta de %s: monte su disco o créela, o corrija el ajuste", anchor)
 	}
-	if n.ledger, err = ledger.Open(n.store, ledger.Options{Anchor: anchor}); err != nil {
+	options := ledger.Options{Anchor: anchor}
+	if n.turn != nil {
+		options.Turn = n.turn.held
+	}
+	if n.ledger, err = ledger.Open(n.store, options); err != nil {
 		return nil, err
 	}
-	used, err := accounts.Peppered(n.ledger)
-	if err != nil {
-		return nil, err
+	if n.turn != nil {
+		n.turn.ledger = n.ledger
+		n.turn.step()
+		select {
+		case err := <-n.turn.failed:
+			return nil, err
+		default:
+		}
 	}
-	pepper, err := pepperFor(config, dir.path, used)
-	if err != nil {
-		return nil, err
-	}
-	n.backupKey, n.inputKey = backup.Key(pepper), operation.InputKey(pepper)
-	n.accounts = accounts.New(n.ledger, pepper, nil, now)
-	if err := n.accounts.CheckPepper(ctx); err != nil {
+	if err := n.openAccounts(ctx); err != nil {
 		return nil, err
 	}
 	if n.jobs, err = openJobs(n, config); err != nil {
 		return nil, err
 	}
+	if n.turn != nil {
+		n.turn.begin = func() error { return n.accounts.CheckPepper(context.Background()) }
+		n.turn.follow()
+	}
 	return n, nil
 }
 
+// openStore opens the engine that the configuration names.
+func (n *node) openStore(ctx context.Context) error {
+	url, err := n.config.storeURL()
+	if err != nil {
+		return err
+	}
+	if url != "" {
+		db, turn, lock, err := openShared(ctx, n.config, n.dataDir, url)
+		if err == nil {
+			n.store, n.turn, n.lock = db, turn, lock
+		}
+		return err
+	}
+	if bound, err := boundTo(n.dataDir); err != nil {
+		return &exitError{exitIO, err}
+	} else if bound != "" {
+		return exitWith(exitConfig, "%s guarda sus cuentas en una base de datos PostgreSQL (%s): indíquela con store o store_file", n.path, bound)
+	}
+	n.pebble, err = store.OpenPebble(n.room(dirAccounts), store.PebbleOptions{})
+	if errors.Is(err, store.ErrInUse) {
+		return exitWith(exitInUse, "%s usa %s: deténgalo, o use --data con otra carpeta", holder(ctx, n.dataDir), n.path)
+	}
+	if err == nil {
+		n.store = n.pebble
+	}
+	return err
+}
+
+// openAccounts reads the secret of the keys and compares it with the accounts.
+func (n *node) openAccounts(ctx context.Context) error {
+	used, err := accounts.Peppered(n.ledger)
+	if err != nil {
+		return err
+	}
+	waits := n.waits()
+	if path, _ := pepperPath(n.config, n.path); waits && !used {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return exitWith(exitConfig, "falta el secreto de las llaves, %s: cópielo del nodo que atiende las cuentas; es el mismo en todos", path)
+		}
+	}
+	pepper, err := pepperFor(n.config, n.path, used)
+	if err != nil {
+		return err
+	}
+	n.backupKey, n.inputKey = backup.Key(pepper), operation.InputKey(pepper)
+	n.accounts = accounts.New(n.ledger, pepper, nil, now)
+	if waits {
+		return n.accounts.PepperFits()
+	}
+	return n.accounts.CheckPepper(ctx)
+}
+
 // close ends the ledger, then the store. Every acknowledged command is durable
-// before and after.
+// before and after. The turn is handed over once nothing writes any more.
 func (n *node) close() error {
 	var errs []error
+	if n.turn != nil {
+		n.turn.close()
+	}
 	if n.ledger != nil {
 		errs = append(errs, n.ledger.Close())
 	}
+	if n.turn != nil {
+		n.turn.handOver()
+	}
 	if n.store != nil {
 		errs = append(errs, n.store.Close())
+	}
+	if n.lock != nil {
+		errs = append(errs, n.lock.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -200,7 +200,7 @@ func (s *service) follow(ctx context.Context, about platform.Config) {
 	}
 }
 
-// serve answers on l until ctx ends. From then on the service is not ready; it
+// serve answers on l until ctx ends, or until this node must not go on. From then on the service is not ready; it
 // goes on for shutdown_wait, so that whoever spreads the requests learns of it,
 // then finishes what was accepted, for as long as shutdownGrace. It closes l and
 // the service in any case.
@@ -210,9 +210,16 @@ func (s *service) serve(ctx context.Context, l net.Listener) error {
 	}
 	served, server := make(chan error, 1), s.server
 	go func() { served <- server.Serve(l) }()
+	var failed chan error
+	if s.turn != nil {
+		failed = s.turn.failed
+	}
+	var ended error
 	select {
 	case err := <-served:
 		return errors.Join(err, closed(l.Close()), s.close())
+	case ended = <-failed:
+		s.log.Error("cuentas: este nodo no debe seguir", "error", ended.Error())
 	case <-ctx.Done():
 	}
 	s.closing.Store(true)
@@ -224,7 +231,7 @@ func (s *service) serve(ctx context.Context, l net.Listener) error {
 	}
 	grace, cancel := context.WithTimeout(context.Background(), shutdownGrace)
 	defer cancel()
-	err := s.shutdown(grace)
+	err := errors.Join(ended, s.shutdown(grace))
 	// A server that had not begun to serve does not know the listener yet.
 	err = errors.Join(err, closed(l.Close()))
 	select {
@@ -294,7 +301,7 @@ type serveCmd struct {
 func (c *serveCmd) Run(a *app) error {
 	log := newLogger(a.stderr)
 	slog.SetDefault(log) // of the store and the ledger
-	n, err := openNode(a.ctx, a.config, mayBeCreated)
+	n, err := openWaiting(a.ctx, a.config, mayBeCreated)
 	if err != nil {
 		return err
 	}
@@ -310,6 +317,9 @@ func (c *serveCmd) Run(a *app) error {
 		return errors.Join(exitWith(exitUnavailable, "no se puede escuchar en %s: %w", a.config.get("addr"), err), s.close())
 	}
 	log.Info("servicio listo", "addr", "http://"+l.Addr().String(), "datos", n.path)
+	if n.turn != nil {
+		log.Info("cuentas en una base de datos", "base", n.turn.db.Where(), "nodo", n.turn.node.Name, "tiene_el_turno", n.turn.held())
+	}
 	if a.config.get("jobs") == "on" {
 		s.startJobs()
 	}

@@ -313,7 +313,7 @@ func TestAnAlteredRecordIsSaid(t *testing.T) {
 		}
 		return value.(*verifyReply)
 	}
-	stored, group := storedRecords(t, n.store)
+	stored, group := storedRecords(t, n.pebble)
 	epoch, seq, err := n.store.Acquire(group) // from here on, the ledger only reads
 	if err != nil {
 		t.Fatal(err)
@@ -321,7 +321,7 @@ func TestAnAlteredRecordIsSaid(t *testing.T) {
 	put := func(p store.Put) {
 		t.Helper()
 		seq++
-		puts := []store.Put{p, forgedLink(t, n.store, group, seq, p)}
+		puts := []store.Put{p, forgedLink(t, n.pebble, group, seq, p)}
 		if err := n.store.Commit(store.Batch{Group: group, Epoch: epoch, Seq: seq, Puts: puts}); err != nil {
 			t.Fatal(err)
 		}

@@ -125,7 +125,7 @@ func (s *service) look() {
 // conditions are what readiness asks of the machine and of this process. Anyone
 // may read them: they name no path and no figure.
 func (s *service) conditions() []platform.Condition {
-	return []platform.Condition{
+	conditions := []platform.Condition{
 		{Name: "cierre", Unmet: func() string {
 			if s.closing.Load() {
 				return "el servicio se está cerrando"
@@ -139,6 +139,10 @@ func (s *service) conditions() []platform.Condition {
 			return ""
 		}},
 	}
+	if s.turn != nil {
+		conditions = append(conditions, platform.Condition{Name: "turno", Unmet: s.turn.unmet})
+	}
+	return conditions
 }
 
 // notices are the machine's alerts in /v1/salud.
@@ -146,6 +150,11 @@ func (s *service) notices() (found []platform.Notice) {
 	if s.disk.Free() != nil {
 		found = append(found, platform.Notice{Kind: "ALMACENAMIENTO_LLENO",
 			Message: "Queda poco espacio en el disco, o no se puede saber cuánto: las consultas con costo se responden 503 hasta que lo haya."})
+	}
+	if s.turn != nil {
+		if unmet := s.turn.unmet(); unmet != "" {
+			found = append(found, platform.Notice{Kind: "SIN_TURNO", Message: "Las consultas con llave se responden 503: " + unmet + "."})
+		}
 	}
 	if alarm := clock.Alarm(); alarm != "" {
 		found = append(found, platform.Notice{Kind: "RELOJ", Message: alarm})

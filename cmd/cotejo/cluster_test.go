@@ -1,0 +1,341 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"cotejo/store/storetest"
+)
+
+// canary is in the address of the database and must be nowhere else.
+const canary = "canario-55d1"
+
+// cluster is a database and the nodes that share it.
+type cluster struct {
+	t      *testing.T
+	store  string // file with the address
+	pepper string
+	data   []string
+	org    string
+	key    string
+	funds  int
+}
+
+// newCluster makes one organization with money, and so many data directories.
+func newCluster(t *testing.T, url string, nodes int) *cluster {
+	c := &cluster{t: t, funds: 100_000, store: filepath.Join(t.TempDir(), "base"), pepper: filepath.Join(t.TempDir(), "secreto")}
+	url = strings.Replace(url, "postgres://postgres@", "postgres://postgres:"+canary+"@", 1)
+	if !strings.Contains(url, canary) {
+		t.Skip("COTEJO_POSTGRES is not of the user postgres without a password")
+	}
+	for path, text := range map[string]string{c.store: url + "\n", c.pepper: strings.Repeat("secreto", 8)} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range nodes {
+		c.data = append(c.data, loadedData(t, 0))
+	}
+	c.org = cotejoJSON[orgReply](t, c.args(0, "orgs", "create", "--name", "ALFA")...).ID
+	c.key = cotejoJSON[keyReply](t, c.args(0, "keys", "create", "--org", c.org, "--mode", "live")...).Key
+	cotejo(t, 0, c.args(0, "wallet", "credit", "--org", c.org, "--mxn", strconv.Itoa(c.funds), "--reason", "prueba")...)
+	return c
+}
+
+// args completes a command line of a node.
+func (c *cluster) args(node int, args ...string) []string {
+	return append(args, "--data", c.data[node], "--store-file", c.store, "--pepper-file", c.pepper)
+}
+
+// serve starts a node and waits until it answers anything.
+func (c *cluster) serve(node int) *served {
+	c.t.Helper()
+	addr := freeAddr(c.t)
+	s := &served{base: "http://" + addr, log: new(bytes.Buffer)}
+	s.cmd = program(context.Background(), c.args(node, "serve", "--addr", addr)...)
+	s.cmd.Env = append(s.cmd.Env, "COTEJO_LEASE=1s", fmt.Sprintf("COTEJO_NODE=nodo-%d", node))
+	s.cmd.Stderr = &lockedBuffer{to: s.log}
+	if err := s.cmd.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { s.cmd.Process.Kill(); s.cmd.Wait() })
+	waitFor(c.t, func() bool {
+		status, _, _, err := s.get("/livez", "")
+		return err == nil && status == 200
+	}, s.log.String)
+	return s
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	to *bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.to.Write(p)
+}
+
+func (c *cluster) ready(s *served) {
+	c.t.Helper()
+	waitFor(c.t, func() bool {
+		status, _, _, err := s.get("/readyz", "")
+		return err == nil && status == 200
+	}, s.log.String)
+}
+
+// ask asks about a company and returns the status and the code of a refusal.
+func (c *cluster) ask(s *served) (int, string, http.Header) {
+	c.t.Helper()
+	status, body, header, err := s.get("/v1/empresa/EFO010101AA1", c.key)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	code, _ := at(body, "codigo").(string)
+	return status, code, header
+}
+
+// settled compares what was answered with what is stored.
+func (c *cluster) settled(node, answered int) {
+	c.t.Helper()
+	r := cotejoJSON[verifyReply](c.t, c.args(node, "verify", "all")...)
+	if !r.OK || r.Records != answered {
+		c.t.Errorf("verify all = %+v; %d answers were seen", r, answered)
+	}
+	w := cotejoJSON[walletReply](c.t, c.args(node, "wallet", "show", "--org", c.org)...)
+	if want := pesos(int64(c.funds*100 - answered*1200)); w.Balance != want {
+		c.t.Errorf("the balance is %s; want %s", w.Balance, want)
+	}
+}
+
+// TestStandbyTakesOver: of two nodes one answers; the other says so, and takes over
+// when the first is stopped, at once, and when it is killed, after its lease.
+func TestStandbyTakesOver(t *testing.T) {
+	c := newCluster(t, storetest.PostgresURL(t), 2)
+	a := c.serve(0)
+	c.ready(a)
+	b := c.serve(1)
+	if status, code, _ := c.ask(a); status != 200 {
+		t.Fatalf("the node with the turn: %d %s\n%s", status, code, a.log)
+	}
+	status, code, header := c.ask(b)
+	if status != 503 || code != "NODO_SIN_TURNO" || header.Get("Retry-After") == "" {
+		t.Errorf("the node that waits: %d %s, Retry-After %q", status, code, header.Get("Retry-After"))
+	}
+	if status, body, _, _ := b.get("/readyz", ""); status != 503 || !strings.Contains(fmt.Sprint(body), "en espera") {
+		t.Errorf("/readyz of the node that waits: %d %v", status, body)
+	}
+	b.mustGet(t, 200, "/v1/salud", "")
+	b.mustGet(t, 200, "/openapi.json", "")
+
+	// The command line: what only looks works anywhere, what writes where the turn is.
+	cotejo(t, 0, c.args(1, "wallet", "show", "--org", c.org)...)
+	cotejo(t, exitTryAgain, c.args(1, "wallet", "credit", "--org", c.org, "--mxn", "1", "--reason", "x")...)
+	cotejo(t, exitUsage, c.args(0, "backup", t.TempDir()+"/r")...)
+
+	if code := a.stop(t); code != 0 {
+		t.Errorf("the first ended with %d\n%s", code, a.log)
+	}
+	c.ready(b)
+	if status, code, _ := c.ask(b); status != 200 {
+		t.Errorf("after the first handed over: %d %s", status, code)
+	}
+	a = c.serve(0)
+	if status, code, _ := c.ask(a); status != 503 || code != "NODO_SIN_TURNO" {
+		t.Errorf("the first, back: %d %s", status, code)
+	}
+	b.cmd.Process.Kill()
+	b.cmd.Wait()
+	// A command beside a server that waits asks that server; of a directory that
+	// nobody uses it says who has the accounts.
+	c.ready(a)
+	out := cotejoRefused(t, exitInUse, c.args(1, "wallet", "credit", "--org", c.org, "--mxn", "1", "--reason", "x")...)
+	if !strings.Contains(out, "nodo-0") || !strings.Contains(out, a.base) {
+		t.Errorf("who has the accounts: %s", out)
+	}
+	if status, code, _ := c.ask(a); status != 200 {
+		t.Errorf("after the second was killed: %d %s", status, code)
+	}
+	// Killed and started again: it need not wait for its own lease.
+	a.cmd.Process.Kill()
+	a.cmd.Wait()
+	a = c.serve(0)
+	if status, code, _ := c.ask(a); status != 200 {
+		t.Errorf("killed and started again: %d %s", status, code)
+	}
+	doctor := cotejo(t, 0, c.args(0, "doctor")...)
+	if !strings.Contains(doctor, "nodo-0") || !strings.Contains(doctor, "PostgreSQL") {
+		t.Errorf("doctor: %s", doctor)
+	}
+	shown := cotejo(t, 0, c.args(0, "config", "show", "--origin")...)
+	direct := cotejo(t, 0, "config", "show", "--store", "postgres://u:"+canary+"@h/b?password="+canary)
+	a.stop(t)
+	c.settled(1, 4)
+	for what, text := range map[string]string{"log": a.log.String() + b.log.String(), "doctor": doctor, "config": shown, "config of an option": direct, "refusal": out} {
+		if strings.Contains(text, canary) {
+			t.Errorf("%s tells the password: %s", what, text)
+		}
+	}
+}
+
+// cotejoRefused is cotejo for what is printed on an error.
+func cotejoRefused(t *testing.T, wantCode int, args ...string) string {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	if code := run(t.Context(), args, &out, &errOut); code != wantCode {
+		t.Fatalf("cotejo %s: code %d, want %d\n%s%s", strings.Join(args, " "), code, wantCode, &out, &errOut)
+	}
+	return errOut.String()
+}
+
+// TestFrozenNode: a node that is frozen for longer than its lease loses the accounts,
+// and answers and writes nothing when it wakes.
+func TestFrozenNode(t *testing.T) {
+	c := newCluster(t, storetest.PostgresURL(t), 2)
+	a := c.serve(0)
+	c.ready(a)
+	b := c.serve(1)
+	answered := 0
+	for range 5 {
+		if status, code, _ := c.ask(a); status != 200 {
+			t.Fatalf("%d %s", status, code)
+		}
+		answered++
+	}
+	if err := a.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	// Requests that it will find in its sockets when it wakes.
+	var group sync.WaitGroup
+	statuses := make(chan int, 8)
+	for range cap(statuses) {
+		group.Go(func() {
+			status, _, _, err := a.get("/v1/empresa/EFO010101AA1", c.key)
+			if err != nil {
+				status = 0
+			}
+			statuses <- status
+		})
+	}
+	c.ready(b)
+	for range 5 {
+		if status, code, _ := c.ask(b); status != 200 {
+			t.Fatalf("%d %s", status, code)
+		}
+		answered++
+	}
+	if err := a.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	group.Wait()
+	close(statuses)
+	for status := range statuses {
+		if status != 503 && status != 0 {
+			t.Errorf("the node that woke answered %d", status)
+		}
+	}
+	for range 5 {
+		if status, code, _ := c.ask(a); status != 503 || code != "NODO_SIN_TURNO" {
+			t.Errorf("the node that woke: %d %s", status, code)
+		}
+	}
+	if status, code, _ := c.ask(b); status != 200 {
+		t.Errorf("the other: %d %s", status, code)
+	}
+	answered++
+	a.stop(t)
+	b.stop(t)
+	c.settled(0, answered)
+}
+
+// TestDatabaseAway: while the database does not answer, requests are refused in their
+// time; when it is back the same process goes on.
+func TestDatabaseAway(t *testing.T) {
+	url := storetest.PostgresURL(t)
+	proxy := storetest.NewProxy(t, storetest.HostOf(t, url))
+	c := newCluster(t, storetest.Through(t, url, proxy.Address()), 1)
+	a := c.serve(0)
+	c.ready(a)
+	answered := 0
+	for round := range 2 {
+		if status, code, _ := c.ask(a); status != 200 {
+			t.Fatalf("round %d: %d %s\n%s", round, status, code, a.log)
+		}
+		answered++
+		proxy.Down(true)
+		waitFor(t, func() bool {
+			status, code, header := c.ask(a)
+			if status == 200 { // nothing of it needed the database yet
+				answered++
+				return false
+			}
+			if header.Get("Retry-After") == "" || code != "CUENTAS_NO_DISPONIBLES" && code != "NODO_SIN_TURNO" && code != "RESULTADO_DESCONOCIDO" {
+				t.Errorf("round %d: %d %s", round, status, code)
+			}
+			return status == 503 && code == "CUENTAS_NO_DISPONIBLES"
+		}, a.log.String)
+		a.mustGet(t, 200, "/livez", "")
+		a.mustGet(t, 200, "/v1/salud", "")
+		if round == 0 { // for longer than the lease
+			waitFor(t, func() bool {
+				_, body, _, err := a.get("/v1/salud", "")
+				return err == nil && strings.Contains(fmt.Sprint(body), "SIN_TURNO")
+			}, a.log.String)
+		}
+		waitFor(t, func() bool {
+			status, _, _, _ := a.get("/readyz", "")
+			return status == 503
+		}, a.log.String)
+		proxy.Down(false)
+		c.ready(a)
+	}
+	if code := a.stop(t); code != 0 {
+		t.Errorf("ended with %d\n%s", code, a.log)
+	}
+	c.settled(0, answered)
+}
+
+// TestDirectoryAndDatabase: neither is used with another than the one it began with.
+func TestDirectoryAndDatabase(t *testing.T) {
+	c := newCluster(t, storetest.PostgresURL(t), 1)
+	without := cotejoRefused(t, exitConfig, "orgs", "list", "--data", c.data[0])
+	if !strings.Contains(without, "PostgreSQL") {
+		t.Errorf("without store: %s", without)
+	}
+	other := newCluster(t, storetest.PostgresURL(t), 1)
+	cotejoRefused(t, exitConfig, "orgs", "list", "--data", c.data[0], "--store-file", other.store, "--pepper-file", c.pepper)
+
+	own := loadedData(t, 0)
+	cotejo(t, 0, "orgs", "create", "--name", "BETA", "--data", own)
+	refused := cotejoRefused(t, exitConfig, "orgs", "list", "--data", own, "--store-file", c.store)
+	if !strings.Contains(refused, "cuentas propias") {
+		t.Errorf("with accounts of its own: %s", refused)
+	}
+	if err := os.Chmod(c.store, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cotejoRefused(t, exitConfig, c.args(0, "orgs", "list")...)
+
+	// Another secret of the keys is refused, before anything is written under it.
+	wrong := filepath.Join(t.TempDir(), "otro")
+	if err := os.WriteFile(wrong, bytes.Repeat([]byte("x"), 40), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cotejoRefused(t, exitConfig, "orgs", "list", "--data", other.data[0], "--store-file", other.store, "--pepper-file", wrong)
+
+	// Nobody there, and no password in what it says.
+	away := cotejoRefused(t, exitUnavailable, "orgs", "list", "--data", loadedData(t, 0), "--store", "postgres://u:"+canary+"@127.0.0.1:1/b?sslmode=disable")
+	if strings.Contains(away, canary) {
+		t.Errorf("it tells the password: %s", away)
+	}
+}
