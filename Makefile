@@ -20,7 +20,7 @@ FUZZTIME ?= 10s
 export GOFLAGS := -mod=readonly
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test check fmt vet lint race kill bench fuzz openapi clean
+.PHONY: help build demo test postgres check fmt vet lint race kill bench fuzz openapi clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | \
@@ -34,6 +34,11 @@ demo: build ## everything running on invented data: first verified answer, keys 
 
 test: ## every test
 	$(GO) test $(PACKAGES)
+
+postgres: ## the tests of the PostgreSQL engine, on the server of COTEJO_POSTGRES or on one that it starts
+	@run=; test -n "$$COTEJO_POSTGRES" || run=.ci/postgres; set -x; \
+		$$run $(GO) test -count=1 -v -run 'Postgres|Race|AgainstModel/postgres|CutConnections|TwoNodesSteal|TerminatedBackends|KilledServer$$|Standby|FrozenNode|DatabaseAway|DirectoryAndDatabase' \
+		./store ./ledger ./cmd/cotejo
 
 check: fmt vet lint race kill ## what CI runs besides the tests
 
@@ -59,6 +64,7 @@ bench: build ## what we claim about speed, as ratios
 	bin/cotejo bench company
 	bin/cotejo bench ledger
 	bin/cotejo bench checks
+	@test -z "$$COTEJO_POSTGRES" || (set -x; bin/cotejo bench ledger --store "$$COTEJO_POSTGRES")
 
 fuzz: ## every fuzz target for FUZZTIME
 	@set -e; for package in $$($(GO) list $(PACKAGES)); do \

@@ -20,6 +20,9 @@ type Host struct {
 	// Command runs this program again with other arguments and the defaults of
 	// its configuration, as Prepare used them.
 	Command func(ctx context.Context, args ...string) *exec.Cmd
+	// Store is the PostgreSQL database that Ledger measures, each side in a schema of
+	// its own; empty: a folder. The other benches take a folder.
+	Store string
 	// Progress tells a person who waits what is going on.
 	Progress func(format string, args ...any)
 }

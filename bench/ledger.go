@@ -29,8 +29,8 @@ const (
 )
 
 // Ledger measures durable charges: 64 clients that each wait for their answer
-// before the next, as requests do. The baselines are the same ledger with one
-// command in each durable write, and the engine's own durable write.
+// before the next, as requests do, on Host.Store. The baselines are the same ledger with
+// one command in each durable write, and the engine's own durable write.
 func Ledger(ctx context.Context, h Host, full bool) (_ Report, err error) {
 	repeats, window := 3, 3*time.Second
 	if full {
@@ -54,7 +54,7 @@ func Ledger(ctx context.Context, h Host, full bool) (_ Report, err error) {
 		}
 	}()
 	open := func(name string, wallets, clients, batch int) (*ledgerSide, error) {
-		s, err := openLedgerSide(filepath.Join(dir, name), wallets, clients, batch)
+		s, err := openLedgerSide(ctx, h.Store, filepath.Join(dir, name), wallets, clients, batch)
 		if err == nil {
 			s.name = name
 			sides = append(sides, s)
@@ -95,7 +95,16 @@ func Ledger(ctx context.Context, h Host, full bool) (_ Report, err error) {
 	report.Figures["single_client_vs_commit"] = median(ratios(single.p50, single.commitP50))
 	report.Figures["commit_ms"] = median(single.commitP50) / 1e6
 	report.Figures["fsync_per_s"] = perSecond
+	engine := "pebble"
+	if db, shared := hot.engine.(*store.Postgres); shared {
+		health, err := db.Health()
+		if err != nil {
+			return report, err
+		}
+		engine = fmt.Sprintf("postgres %s, fsync %t", health.Version, health.Fsync)
+	}
 	report.Detail["ledger"] = map[string]any{
+		"engine":  engine,
 		"clients": ledgerClients, "wallets": ledgerWallets, "window_s": window.Seconds(),
 		"registro_bytes": ledgerRegistro, "acta_bytes": ledgerActa,
 		"stored_bytes_per_charge": single.store.bytes / max(1, single.store.batches),
@@ -121,7 +130,8 @@ func inMicros(ns []float64) []float64 {
 // ledgerSide is one ledger on a store of its own.
 type ledgerSide struct {
 	name    string
-	engine  *store.Pebble
+	engine  store.Store
+	drop    func(context.Context) error // what holds it; nil: a folder of the bench
 	store   *countingStore
 	ledger  *ledger.Ledger
 	wallets int
@@ -132,14 +142,14 @@ type ledgerSide struct {
 	written                   uint64    // bare commits made
 }
 
-func openLedgerSide(dir string, wallets, clients, batch int) (_ *ledgerSide, err error) {
+func openLedgerSide(ctx context.Context, database, dir string, wallets, clients, batch int) (_ *ledgerSide, err error) {
 	s := &ledgerSide{wallets: wallets, clients: clients}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())
 		}
 	}()
-	if s.engine, err = store.OpenPebble(dir, store.PebbleOptions{}); err != nil {
+	if err := s.open(ctx, database, dir); err != nil {
 		return nil, err
 	}
 	s.store = &countingStore{Store: s.engine}
@@ -156,6 +166,27 @@ func openLedgerSide(dir string, wallets, clients, batch int) (_ *ledgerSide, err
 	return s, nil
 }
 
+// open makes a store of its own: a folder, or a schema of the database.
+func (s *ledgerSide) open(ctx context.Context, database, dir string) error {
+	if database == "" {
+		engine, err := store.OpenPebble(dir, store.PebbleOptions{})
+		if err == nil {
+			s.engine = engine
+		}
+		return err
+	}
+	scratch, drop, err := store.ScratchPostgres(ctx, database)
+	if err != nil {
+		return err
+	}
+	s.drop = drop
+	engine, err := store.OpenPostgres(ctx, scratch, store.PostgresOptions{})
+	if err == nil {
+		s.engine = engine
+	}
+	return err
+}
+
 func (s *ledgerSide) close() error {
 	var errs []error
 	if s.ledger != nil {
@@ -163,6 +194,9 @@ func (s *ledgerSide) close() error {
 	}
 	if s.engine != nil {
 		errs = append(errs, s.engine.Close())
+	}
+	if s.drop != nil {
+		errs = append(errs, s.drop(context.Background()))
 	}
 	return errors.Join(errs...)
 }

@@ -313,6 +313,7 @@ func TestAgainstModel(t *testing.T) {
 		})
 	})
 	t.Run("postgres", func(t *testing.T) {
+		long(t)
 		storetest.PostgresURL(t) // or skip
 		usual := flag.Lookup("rapid.checks").Value.String()
 		if err := flag.Set("rapid.checks", "8"); err != nil {

@@ -127,11 +127,20 @@ func openOn(t *testing.T, s store.Store, o ledger.Options) *ledger.Ledger {
 // hasty is for tests in which the server is away most of the time.
 var hasty = store.PostgresOptions{Connect: 2 * time.Second, Statement: 2 * time.Second}
 
+// long leaves a test out of the runs under the race detector.
+func long(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short")
+	}
+}
+
 // TestCutConnections cuts every connection after the n-th byte in one direction, for
 // every n of a commit and its answer: no acknowledged charge is lost and none is
 // made twice, also by a client that repeats whatever was refused. COTEJO_CUTS is the
 // step between two n (default 9).
 func TestCutConnections(t *testing.T) {
+	long(t)
 	got, fault := cutConnections(t, envInt(t, "COTEJO_CUTS", 9), func(s store.Store) store.Store { return s })
 	if fault != "" {
 		t.Error(fault)
@@ -245,6 +254,7 @@ func seconds(t *testing.T) time.Duration {
 // TestTwoNodesSteal lets two processes take the accounts from each other again and
 // again: only who owns them writes.
 func TestTwoNodesSteal(t *testing.T) {
+	long(t)
 	url := storetest.PostgresURL(t)
 	var ledgers []*ledger.Ledger
 	for range 2 {
@@ -287,6 +297,7 @@ func TestTwoNodesSteal(t *testing.T) {
 
 // TestTerminatedBackends ends the server's processes every 50 ms.
 func TestTerminatedBackends(t *testing.T) {
+	long(t)
 	server := storetest.StartPostgres(t)
 	url := server.URL("")
 	s := openPostgres(t, url, hasty)
@@ -315,6 +326,7 @@ func TestTerminatedBackends(t *testing.T) {
 // load, COTEJO_PG_STOPS times (default 6): callers are refused meanwhile, and the
 // same ledger goes on.
 func TestKilledServer(t *testing.T) {
+	long(t)
 	server := storetest.StartPostgres(t)
 	url := server.URL("")
 	s := openPostgres(t, url, hasty)

@@ -6,7 +6,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -147,4 +149,32 @@ func (p *Postgres) Health() (h Health, err error) {
 		return nil
 	})
 	return h, err
+}
+
+// ScratchPostgres makes an empty schema in the database that base names, for a bench
+// or a test, and returns the address of it and what removes it.
+func ScratchPostgres(ctx context.Context, base string) (scratch string, drop func(context.Context) error, err error) {
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" {
+		return "", nil, fmt.Errorf("%w: la dirección no se entiende; es como postgres://usuario@servidor:5432/base", ErrFormat)
+	}
+	name := "cotejo_scratch_" + strings.ToLower(rand.Text())
+	execute := func(ctx context.Context, sql string) error {
+		conn, err := pgx.Connect(ctx, base)
+		if err != nil {
+			return unavailable(err)
+		}
+		defer conn.Close(ctx)
+		if _, err := conn.Exec(ctx, sql); err != nil {
+			return unavailable(err)
+		}
+		return nil
+	}
+	if err := execute(ctx, "create schema "+name); err != nil {
+		return "", nil, err
+	}
+	q := u.Query()
+	q.Set("search_path", name)
+	u.RawQuery = q.Encode()
+	return u.String(), func(ctx context.Context) error { return execute(ctx, "drop schema "+name+" cascade") }, nil
 }

@@ -27,8 +27,13 @@ type benchCmd struct {
 }
 
 func (c *benchCmd) Run(a *app) error {
+	database, err := a.config.storeURL()
+	if err != nil {
+		return err
+	}
 	host := bench.Host{
 		Prepare: prepareBench,
+		Store:   database,
 		Command: func(ctx context.Context, args ...string) *exec.Cmd {
 			// Neither the machine's configuration nor its variables: prepareBench
 			// does not know them either.

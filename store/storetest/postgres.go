@@ -2,18 +2,16 @@ package storetest
 
 import (
 	"context"
-	"fmt"
 	"net/url"
 	"os"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-)
 
-var schemas atomic.Int64
+	"cotejo/store"
+)
 
 // PostgresURL names an empty schema of the database in COTEJO_POSTGRES, as a URL for
 // store.OpenPostgres; it goes with the test. Without the variable the test is
@@ -24,23 +22,16 @@ func PostgresURL(t testing.TB) string {
 	if base == "" {
 		t.Skip("COTEJO_POSTGRES is not set: the URL of a PostgreSQL database whose contents may be thrown away (.ci/run starts one)")
 	}
-	return SchemaOf(t, base)
-}
-
-// SchemaOf is PostgresURL for a database that a test knows.
-func SchemaOf(t testing.TB, base string) string {
-	t.Helper()
-	name := fmt.Sprintf("cotejo_test_%d_%d_%d", os.Getpid(), time.Now().UnixNano(), schemas.Add(1))
-	run(t, base, "create schema "+name)
-	t.Cleanup(func() { run(t, base, "drop schema "+name+" cascade") })
-	u, err := url.Parse(base)
+	scratch, drop, err := store.ScratchPostgres(context.Background(), base)
 	if err != nil {
-		t.Fatal("COTEJO_POSTGRES is no URL")
+		t.Fatal(err)
 	}
-	q := u.Query()
-	q.Set("search_path", name)
-	u.RawQuery = q.Encode()
-	return u.String()
+	t.Cleanup(func() {
+		if err := drop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return scratch
 }
 
 // run executes a statement on a connection of its own, again and again for as long
