@@ -49,6 +49,9 @@ const (
 // columnarUsers load and export; the server answers from immutable lookup files.
 var columnarUsers = []string{"ingest", "export"}
 
+// database is the driver of PostgreSQL, which only store may use.
+const database, databaseRoom = "github.com/jackc/pgx", "store"
+
 // transports are what domain packages must not know.
 var transports = []string{"net/http", "github.com/valyala/fasthttp", "database/sql"}
 
@@ -90,6 +93,9 @@ func violations(folder, imported string) []string {
 		if known && from.line >= domainRoom.line && from.name != columnar {
 			found = append(found, fmt.Sprintf("%s imports %s: domain packages know no transport and no SQL", folder, imported))
 		}
+	}
+	if strings.HasPrefix(imported, database) && from.name != databaseRoom {
+		found = append(found, fmt.Sprintf("%s imports %s: only %s may", folder, imported, databaseRoom))
 	}
 	if imported == module {
 		return append(found, fmt.Sprintf("%s imports the root, which holds no package", folder))
