@@ -73,17 +73,20 @@ type Postgres struct {
 	lease lease
 }
 
-// OpenPostgres connects to the database that url names, as libpq spells it, and
+// OpenPostgres connects to the database that url names (see ParsePostgresURL) and
 // makes the tables at the first use. ErrUnavailable when nobody answers, ErrFormat
 // when the tables are of another format or of a newer program. No error tells the
 // password.
 func OpenPostgres(ctx context.Context, url string, o PostgresOptions) (_ *Postgres, err error) {
 	o.fill()
 	p := &Postgres{o: o}
+	if _, err := ParsePostgresURL(url); err != nil {
+		return nil, err
+	}
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		// What the parser says may repeat a part of the text.
-		return nil, fmt.Errorf("%w: la dirección no se entiende; es como postgres://usuario@servidor:5432/base", ErrFormat)
+		return nil, fmt.Errorf("%w: un parámetro de la dirección no se entiende", ErrFormat)
 	}
 	p.where = fmt.Sprintf("%s@%s/%s", config.ConnConfig.User,
 		net.JoinHostPort(config.ConnConfig.Host, strconv.Itoa(int(config.ConnConfig.Port))), config.ConnConfig.Database)

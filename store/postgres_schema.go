@@ -71,7 +71,7 @@ func (p *Postgres) prepareSchema(ctx context.Context, config *pgxpool.Config) (e
 	if err != nil {
 		return unavailable(err)
 	}
-	defer tx.Rollback(ctx)
+	defer func() { _ = tx.Rollback(ctx) }() // after a commit it does nothing
 	if found, err = p.readMeta(ctx, tx); err != nil || found {
 		return err
 	}
@@ -151,14 +151,24 @@ func (p *Postgres) Health() (h Health, err error) {
 	return h, err
 }
 
+// ParsePostgresURL reads the address of a database: a host, or a folder of sockets as
+// postgres:///base?host=/var/run/postgresql. Its error repeats nothing of the text.
+func ParsePostgresURL(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" || u.Host == "" && u.Query().Get("host") == "" {
+		return nil, fmt.Errorf("%w: la dirección no se entiende; es como postgres://usuario@servidor:5432/base", ErrFormat)
+	}
+	return u, nil
+}
+
 // ScratchPostgres makes an empty schema in the database that base names, for a bench
 // or a test, and returns the address of it and what removes it.
 func ScratchPostgres(ctx context.Context, base string) (scratch string, drop func(context.Context) error, err error) {
-	u, err := url.Parse(base)
-	if err != nil || u.Host == "" {
-		return "", nil, fmt.Errorf("%w: la dirección no se entiende; es como postgres://usuario@servidor:5432/base", ErrFormat)
+	u, err := ParsePostgresURL(base)
+	if err != nil {
+		return "", nil, err
 	}
-	name := "cotejo_scratch_" + strings.ToLower(rand.Text())
+	name := "scratch_" + strings.ToLower(rand.Text())
 	execute := func(ctx context.Context, sql string) error {
 		conn, err := pgx.Connect(ctx, base)
 		if err != nil {

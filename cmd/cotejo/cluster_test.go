@@ -62,7 +62,7 @@ func (c *cluster) serve(node int) *served {
 	addr := freeAddr(c.t)
 	s := &served{base: "http://" + addr, log: new(bytes.Buffer)}
 	s.cmd = program(context.Background(), c.args(node, "serve", "--addr", addr)...)
-	s.cmd.Env = append(s.cmd.Env, "COTEJO_LEASE=1s", fmt.Sprintf("COTEJO_NODE=nodo-%d", node))
+	s.cmd.Env = append(s.cmd.Env, "COTEJO_LEASE=4s", fmt.Sprintf("COTEJO_NODE=nodo-%d", node))
 	s.cmd.Stderr = &lockedBuffer{to: s.log}
 	if err := s.cmd.Start(); err != nil {
 		c.t.Fatal(err)
@@ -215,6 +215,7 @@ func TestFrozenNode(t *testing.T) {
 	if err := a.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	waitFor(t, func() bool { return stopped(t, a.cmd.Process.Pid) }, a.log.String)
 	// Requests that it will find in its sockets when it wakes.
 	var group sync.WaitGroup
 	statuses := make(chan int, 8)
@@ -256,6 +257,23 @@ func TestFrozenNode(t *testing.T) {
 	a.stop(t)
 	b.stop(t)
 	c.settled(0, answered)
+}
+
+// stopped reports whether every thread of a process is: on a busy machine a signal
+// takes its time.
+func stopped(t *testing.T, pid int) bool {
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	if err != nil || len(tasks) == 0 {
+		t.Fatalf("no threads of %d: %v", pid, err)
+	}
+	for _, task := range tasks {
+		text, err := os.ReadFile(task)
+		_, state, _ := strings.Cut(string(text), ") ")
+		if err != nil || !strings.HasPrefix(state, "T") {
+			return false
+		}
+	}
+	return true
 }
 
 // TestDatabaseAway: while the database does not answer, requests are refused in their

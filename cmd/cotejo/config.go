@@ -20,6 +20,7 @@ import (
 
 	"cotejo/ingest"
 	"cotejo/operation"
+	"cotejo/store"
 )
 
 // setting is one thing that can be configured.
@@ -198,7 +199,7 @@ func (c configuration) check() error {
 		}
 	}
 	if v := c.get("store"); v != "" {
-		if u, err := url.Parse(v); err != nil || u.Host == "" || u.Scheme != "postgres" && u.Scheme != "postgresql" {
+		if _, err := store.ParsePostgresURL(v); err != nil {
 			return wrong("store", "postgres://usuario@servidor:5432/base, o vacía")
 		}
 		if c.get("store_file") != "" {
@@ -277,7 +278,7 @@ func displayedStore(value string) string {
 		return ""
 	}
 	u, err := url.Parse(value)
-	if err != nil || u.Host == "" {
+	if err != nil || u.Scheme == "" {
 		return "xxxxx"
 	}
 	return u.Scheme + "://xxxxx@" + u.Host + u.EscapedPath()
@@ -295,7 +296,7 @@ func (c configuration) storeURL() (string, error) {
 		return "", fmt.Errorf("store_file: %w", err)
 	}
 	value := strings.TrimSpace(string(text))
-	if u, err := url.Parse(value); err != nil || u.Host == "" || u.Scheme != "postgres" && u.Scheme != "postgresql" {
+	if _, err := store.ParsePostgresURL(value); err != nil {
 		return "", exitWith(exitConfig, "%s no contiene una dirección como postgres://usuario:contraseña@servidor:5432/base", path)
 	}
 	return value, nil

@@ -96,6 +96,12 @@ func TestWrongValuesAreErrors(t *testing.T) {
 	f("fuentes:\n  sat_69b:\n    proxy: ftp://usuario:secreto@proxy.test\n", "fuentes.sat_69b.proxy")
 	f("fuentes:\n  sat_69b:\n    ca_file: /no/existe.pem\n", "fuentes.sat_69b.ca_file")
 	f("fuentes:\n  sat_69b:\n    proxi: x\n", "¿Quiso decir «fuentes.sat_69b.proxy»?")
+	f("store: mysql://usuario:secreto@h/b\n", "no «mysql://xxxxx@h/b»")
+	f("store: postgres://usuario:secreto@%zz/b\n", "no «xxxxx»")
+	f("store: postgres:///b?password=secreto\n", "no «postgres://xxxxx@/b»")
+	f("store: postgres://usuario:secreto@h/b\nstore_file: /x\n", "store y store_file")
+	f("lease: 0.5s\n", "lease es de 1s a 5m")
+	f("lease: 10\n", "lease: «10»")
 	f("fuentes:\n  nada:\n    proxy: http://proxy.test:1\n", "«fuentes.nada.proxy»")
 }
 

@@ -166,10 +166,10 @@ func checkDatabase(a *app, dir *dataDir) []finding {
 		found = append(found, finding{false, "base", "fsync o full_page_writes están apagados: una falla de energía pierde cobros"})
 	}
 	if !h.Checksums {
-		found = append(found, finding{false, "base", "sin sumas de página: un disco que se daña no se nota. Con el servidor detenido: pg_checksums --enable"})
+		found = append(found, finding{true, "base", "aviso: sin sumas de página un disco que se daña no se nota; con el servidor detenido, pg_checksums --enable"})
 	}
 	if h.Replicas == "" {
-		found = append(found, finding{true, "réplica", "synchronous_standby_names está vacío: al promover una réplica se pueden perder los últimos cobros"})
+		found = append(found, finding{true, "réplica", "aviso: synchronous_standby_names está vacío; al promover una réplica se pueden perder los últimos cobros"})
 	}
 	holder, err := db.Holder()
 	switch {

@@ -184,18 +184,18 @@ func (t *turn) handOver() {
 	}
 }
 
-// unmet says why this node does not answer for the accounts, "" when it does. It
+// unmet says why this node should not be asked about accounts, "" when it should. It
 // names nobody.
 func (t *turn) unmet() string {
-	if t.held() {
-		return ""
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.fault != nil {
+	switch {
+	case t.fault != nil:
 		return "la base de datos de las cuentas no contesta"
+	case !t.held():
+		return "este nodo está en espera: otro atiende las cuentas"
 	}
-	return "este nodo está en espera: otro atiende las cuentas"
+	return ""
 }
 
 // elsewhere refuses a command that must own the accounts.

@@ -151,7 +151,7 @@ func (s *service) notices() (found []platform.Notice) {
 		found = append(found, platform.Notice{Kind: "ALMACENAMIENTO_LLENO",
 			Message: "Queda poco espacio en el disco, o no se puede saber cuánto: las consultas con costo se responden 503 hasta que lo haya."})
 	}
-	if s.turn != nil {
+	if s.turn != nil && !s.turn.held() {
 		if unmet := s.turn.unmet(); unmet != "" {
 			found = append(found, platform.Notice{Kind: "SIN_TURNO", Message: "Las consultas con llave se responden 503: " + unmet + "."})
 		}
