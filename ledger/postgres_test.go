@@ -138,10 +138,10 @@ func long(t *testing.T) {
 // TestCutConnections cuts every connection after the n-th byte in one direction, for
 // every n of a commit and its answer: no acknowledged charge is lost and none is
 // made twice, also by a client that repeats whatever was refused. COTEJO_CUTS is the
-// step between two n (default 9).
+// step between two n (default 3).
 func TestCutConnections(t *testing.T) {
 	long(t)
-	got, fault := cutConnections(t, envInt(t, "COTEJO_CUTS", 9), func(s store.Store) store.Store { return s })
+	got, fault := cutConnections(t, envInt(t, "COTEJO_CUTS", 3), func(s store.Store) store.Store { return s })
 	if fault != "" {
 		t.Error(fault)
 	}
@@ -164,7 +164,7 @@ func cutConnections(t *testing.T, step int, wrap func(store.Store) store.Store) 
 	const funds = 1_000_000
 	credit(t, l, 1, start, funds)
 	c := &client{t: t, account: 1, name: "uno", lead: func() { _ = l.Lead() }}
-	for n := range 700 / step {
+	for n := range (700 + step - 1) / step {
 		for _, way := range []storetest.Direction{storetest.ToServer, storetest.ToClient} {
 			if !c.ask(ctx, l) { // all is well and every connection is warm
 				return got, ""
@@ -248,7 +248,7 @@ func fund(t *testing.T, l *ledger.Ledger) int64 {
 
 // seconds is how long a test of faults lasts: COTEJO_FAULT_SECONDS.
 func seconds(t *testing.T) time.Duration {
-	return time.Duration(envInt(t, "COTEJO_FAULT_SECONDS", 3)) * time.Second
+	return time.Duration(envInt(t, "COTEJO_FAULT_SECONDS", 5)) * time.Second
 }
 
 // TestTwoNodesSteal lets two processes take the accounts from each other again and
@@ -323,7 +323,7 @@ func TestTerminatedBackends(t *testing.T) {
 }
 
 // TestKilledServer stops the server as a crash does and starts it again, under
-// load, COTEJO_PG_STOPS times (default 6): callers are refused meanwhile, and the
+// load, COTEJO_PG_STOPS times (default 20): callers are refused meanwhile, and the
 // same ledger goes on.
 func TestKilledServer(t *testing.T) {
 	long(t)
@@ -334,7 +334,7 @@ func TestKilledServer(t *testing.T) {
 	l := openOn(t, s, ledger.Options{})
 	defer l.Close()
 	funded := fund(t, l)
-	stops := envInt(t, "COTEJO_PG_STOPS", 6)
+	stops := envInt(t, "COTEJO_PG_STOPS", 20)
 	window, end := context.WithCancel(ctx)
 	var clients []*client
 	var group sync.WaitGroup

@@ -56,11 +56,8 @@ func (s *sequencer) recover(doubt []*request) {
 	began := time.Now()
 	inDoubt := len(doubt) > 0
 	doubt = s.notRun(doubt)
-	attempts := make(chan attempt, 1)
-	try := func() { attempts <- s.attempt(inDoubt) }
-	flying := true
-	go try()
-	pause, wait := time.NewTimer(time.Hour), firstPause
+	attempts, flying := make(chan attempt, 1), false
+	pause, wait := time.NewTimer(0), firstPause // the first attempt is at once
 	defer pause.Stop()
 	check := time.NewTicker(doubtCheck)
 	defer check.Stop()
@@ -95,7 +92,7 @@ func (s *sequencer) recover(doubt []*request) {
 			doubt = s.late(doubt, time.Since(began))
 		case <-pause.C:
 			flying = true
-			go try()
+			go func() { attempts <- s.attempt(inDoubt) }()
 		case a := <-attempts:
 			flying = false
 			switch {

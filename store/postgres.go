@@ -203,15 +203,14 @@ func (p *Postgres) connection(ctx context.Context, pool *pgxpool.Pool) (*pgxpool
 // unavailable hides what a driver's error may tell and keeps what helps.
 func unavailable(err error) error {
 	var refused *pgconn.PgError
+	var connecting *pgconn.ConnectError
 	switch {
 	case errors.As(err, &refused):
 		return fmt.Errorf("%w: %s (SQLSTATE %s)", ErrUnavailable, refused.Message, refused.Code)
+	case errors.As(err, &connecting): // address and reason
+		return fmt.Errorf("%w: %s", ErrUnavailable, strings.ReplaceAll(connecting.Unwrap().Error(), "\n", "; "))
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%w: no contestó a tiempo, o todas las conexiones están ocupadas", ErrUnavailable)
-	}
-	text := err.Error()
-	if i := strings.LastIndex(text, "dial "); i >= 0 { // address and reason
-		return fmt.Errorf("%w: %s", ErrUnavailable, text[i:])
 	}
 	return fmt.Errorf("%w: se cortó la conexión", ErrUnavailable)
 }

@@ -115,6 +115,11 @@ type restoreCmd struct {
 // Run makes the configured data directory, which must not exist, from a backup.
 func (c *restoreCmd) Run(a *app) error {
 	started := time.Now()
+	if url, err := a.config.storeURL(); err != nil {
+		return err
+	} else if url != "" {
+		return exitWith(exitUsage, "un respaldo de cotejo tiene cuentas de una carpeta de datos: quite store y store_file. Una base de datos se restaura por sus propios medios")
+	}
 	secretPath := a.config.get("pepper_file")
 	if secretPath == "" {
 		return exitWith(exitUsage, "indique --pepper-file ARCHIVO: el secreto de las llaves no está en el respaldo y sin él no se reconoce ninguna")

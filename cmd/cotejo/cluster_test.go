@@ -333,9 +333,12 @@ func TestDirectoryAndDatabase(t *testing.T) {
 	other := newCluster(t, storetest.PostgresURL(t), 1)
 	cotejoRefused(t, exitConfig, "orgs", "list", "--data", c.data[0], "--store-file", other.store, "--pepper-file", c.pepper)
 
+	cotejo(t, 0, c.args(0, "orgs", "list")...) // what was refused left nothing behind
+
 	own := loadedData(t, 0)
 	cotejo(t, 0, "orgs", "create", "--name", "BETA", "--data", own)
 	refused := cotejoRefused(t, exitConfig, "orgs", "list", "--data", own, "--store-file", c.store)
+	cotejoRefused(t, exitUsage, "restore", t.TempDir(), "--data", newData(t), "--store-file", c.store, "--pepper-file", c.pepper)
 	if !strings.Contains(refused, "cuentas propias") {
 		t.Errorf("with accounts of its own: %s", refused)
 	}

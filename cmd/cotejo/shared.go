@@ -20,17 +20,17 @@ import (
 // keys and balances would seem to be gone.
 
 // openShared connects a data directory to its database, and binds it when it is new.
-func openShared(ctx context.Context, config configuration, dir *dataDir, url string) (_ *store.Postgres, _ *turn, lock *os.File, err error) {
+func openShared(ctx context.Context, config configuration, dir *dataDir, url string) (_ *store.Postgres, _ *turn, _ *os.File, err error) {
 	if _, err := os.Stat(dir.room(dirAccounts)); err == nil {
 		return nil, nil, nil, exitWith(exitConfig, "%s tiene cuentas propias y store señala una base de datos: quite el ajuste, o use otra carpeta", dir.path)
 	}
-	instance, lock, err := lockNode(ctx, dir)
+	instance, taken, err := lockNode(ctx, dir)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, lock.Close())
+			err = errors.Join(err, taken.Close())
 		}
 	}()
 	db, err := store.OpenPostgres(ctx, url, store.PostgresOptions{Format: dataFormat})
@@ -53,7 +53,7 @@ func openShared(ctx context.Context, config configuration, dir *dataDir, url str
 		Name:     cmp.Or(config.get("node"), host, "sin nombre"),
 		URL:      cmp.Or(config.get("node_url"), "http://"+config.get("addr")),
 	}
-	return db, newTurn(db, node, ttl), lock, nil
+	return db, newTurn(db, node, ttl), taken, nil
 }
 
 // bindTo compares the database with the one that the directory was used with, and
