@@ -132,6 +132,11 @@ func (p *Postgres) configure(c *pgxpool.Config) {
 		Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3,
 	}}
 	c.ConnConfig.DialFunc = dialer.DialContext
+	c.ConnConfig.OnNotice = func(conn *pgconn.PgConn, n *pgconn.Notice) {
+		if n.SeverityUnlocalized == "WARNING" {
+			conn.CustomData()[warned] = n.Message
+		}
+	}
 	c.ConnConfig.ConnectTimeout = p.o.Connect
 	c.MaxConnIdleTime = 5 * time.Minute
 	c.MaxConnLifetime = time.Hour
@@ -152,6 +157,21 @@ func (p *Postgres) configure(c *pgxpool.Config) {
 	} {
 		c.ConnConfig.RuntimeParams[key] = value
 	}
+}
+
+// warned is where a connection keeps the last warning of the server.
+const warned = "warned"
+
+// unreplicated returns the warning that came with a write, nil when there was none. A
+// server that stops waiting for its replica reports success and a warning: the write
+// is there, and gone if that replica is promoted.
+func unreplicated(conn *pgconn.PgConn) error {
+	message, found := conn.CustomData()[warned]
+	if !found {
+		return nil
+	}
+	delete(conn.CustomData(), warned)
+	return fmt.Errorf("aviso del servidor: %s", message)
 }
 
 func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }

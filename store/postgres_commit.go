@@ -82,6 +82,9 @@ func (p *Postgres) Acquire(group Group) (epoch, seq uint64, err error) {
 			return fmt.Errorf("%w: el turno es de otro", ErrFenced)
 		}
 		epoch, seq = binary.BigEndian.Uint64(got[0]), binary.BigEndian.Uint64(got[1])
+		if warning := unreplicated(conn); warning != nil { // what is before it may be gone too
+			return fmt.Errorf("%w: %w", ErrUnavailable, warning)
+		}
 		return nil
 	})
 	return epoch, seq, err
@@ -117,6 +120,9 @@ func (p *Postgres) Commit(batches ...Batch) (err error) {
 		for attempt := 1; ; attempt++ {
 			result := conn.ExecPrepared(ctx, stmtCommit, w.values[:], binaryFormat, binaryFormat).Read()
 			err := outcome(result)
+			if warning := unreplicated(conn); err == nil && warning != nil {
+				err = fmt.Errorf("%w: %w", ErrUnknown, warning)
+			}
 			if attempt == serialAttempts || !repeatable(result.Err) {
 				return err
 			}

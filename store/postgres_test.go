@@ -333,3 +333,70 @@ func TestPostgresServerAway(t *testing.T) {
 		t.Errorf("Health = %+v, %v", h, err)
 	}
 }
+
+// TestPostgresReplicaAway: a write that no replica confirmed is not reported as done,
+// however the server ends its wait, and neither is what is taken on top of it.
+func TestPostgresReplicaAway(t *testing.T) {
+	server := storetest.StartPostgres(t)
+	p := openPostgres(t, server.URL(""), store.PostgresOptions{Connect: 500 * time.Millisecond, Statement: 500 * time.Millisecond})
+	defer p.Close()
+	epoch, _, err := p.Acquire(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replica := func(name string) {
+		server.Run("alter system set synchronous_standby_names = '" + name + "'")
+		server.Run("select pg_reload_conf()")
+	}
+	replica("nadie")
+	// begin commits until the server waits for the replica: it learns of the setting
+	// when it gets to it.
+	done := make(chan error, 1)
+	begin := func(p *store.Postgres, epoch, seq uint64) uint64 {
+		for ; ; seq++ {
+			go func() { done <- putOne(p, 0, epoch, seq, "v") }()
+			for server.Ask("select count(*) from pg_stat_activity where wait_event = 'SyncRep'") == "0" {
+				select {
+				case err := <-done:
+					done <- err
+				default:
+					continue
+				}
+				break
+			}
+			select {
+			case err := <-done:
+				if err == nil {
+					continue
+				}
+				done <- err
+			default:
+			}
+			return seq
+		}
+	}
+	last := begin(p, epoch, 1)
+	if err := <-done; !errors.Is(err, store.ErrUnknown) {
+		t.Errorf("given up by the client: %v; want ErrUnknown", err)
+	}
+	if _, _, err := p.Acquire(0); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("Acquire without the replica: %v; want ErrUnavailable", err)
+	}
+	replica("")
+	var seq uint64
+	for err = store.ErrUnavailable; errors.Is(err, store.ErrUnavailable); {
+		epoch, seq, err = p.Acquire(0)
+	}
+	if err != nil || seq != last {
+		t.Fatalf("with no replica to wait for: seq %d, %v; want %d", seq, err, last)
+	}
+	slow := openPostgres(t, server.URL(""), store.PostgresOptions{Connect: 10 * time.Second, Statement: 10 * time.Second})
+	defer slow.Close()
+	replica("nadie")
+	begin(slow, epoch, seq+1)
+	server.Run("select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'")
+	if err := <-done; !errors.Is(err, store.ErrUnknown) {
+		t.Errorf("ended by the server, which calls it a success: %v; want ErrUnknown", err)
+	}
+	replica("")
+}

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -10,6 +11,9 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // Server is a PostgreSQL server of one test: it may be stopped, killed and started
@@ -105,6 +109,23 @@ func (s *Server) Kill() {
 func (s *Server) Run(sql string) {
 	s.t.Helper()
 	run(s.t, s.URL(""), sql)
+}
+
+// Ask executes a statement as the administrator and returns the text of its one
+// value.
+func (s *Server) Ask(sql string) (value string) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, s.URL(""))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	if err := conn.QueryRow(ctx, "select ("+sql+")::text").Scan(&value); err != nil {
+		s.t.Fatalf("%s: %v", sql, err)
+	}
+	return value
 }
 
 func (s *Server) run(program string, args ...string) {
