@@ -37,7 +37,7 @@ test: ## every test
 
 postgres: ## the tests of the PostgreSQL engine, on the server of COTEJO_POSTGRES or on one that it starts
 	@run=; test -n "$$COTEJO_POSTGRES" || run=.ci/postgres; set -x; \
-		$$run $(GO) test -count=1 -v -run 'Postgres|Race|AgainstModel/postgres|CutConnections|TwoNodesSteal|TerminatedBackends|KilledServer$$|Standby|FrozenNode|DatabaseAway|DirectoryAndDatabase' \
+		$$run $(GO) test -count=1 -v -run 'Postgres|Race|AgainstModel/postgres|CutConnections|TwoNodesSteal|TerminatedBackends|KilledServer$$|Standby|FrozenNode|Database' \
 		./store ./ledger ./cmd/cotejo
 
 check: fmt vet lint race kill ## what CI runs besides the tests

@@ -32,19 +32,6 @@ func TestPostgresConformance(t *testing.T) {
 	})
 }
 
-// execute runs a statement beside the engine.
-func execute(t *testing.T, url, sql string) {
-	t.Helper()
-	conn, err := pgx.Connect(context.Background(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.Background())
-	if _, err := conn.Exec(context.Background(), sql); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func putOne(p store.Store, g store.Group, epoch, seq uint64, value string) error {
 	return p.Commit(store.Batch{Group: g, Epoch: epoch, Seq: seq, Puts: []store.Put{{Key: []byte("k"), Value: []byte(value)}}})
 }
@@ -86,9 +73,9 @@ func TestPostgresFormat(t *testing.T) {
 			t.Errorf("%s: %v; want ErrFormat", what, err)
 		}
 	}
-	execute(t, url, "update cotejo_meta set format = 4")
+	storetest.Execute(t, url, "update cotejo_meta set format = 4")
 	refused("another format")
-	execute(t, url, "update cotejo_meta set format = 3, schema = 2")
+	storetest.Execute(t, url, "update cotejo_meta set format = 3, schema = 2")
 	refused("newer tables")
 }
 
@@ -277,7 +264,7 @@ func TestPostgresLease(t *testing.T) {
 	}
 	take(b, two, true)
 
-	execute(t, url, "update cotejo_lease set expires = clock_timestamp() - interval '1 second'")
+	storetest.Execute(t, url, "update cotejo_lease set expires = clock_timestamp() - interval '1 second'")
 	take(a, one, true)
 	take(b, two, false)
 	acquire(b, true)

@@ -323,6 +323,31 @@ func TestDatabaseAway(t *testing.T) {
 	c.settled(0, answered)
 }
 
+// TestDatabaseThatLostWrites: a database that comes back without what was answered, as
+// an old replica that was promoted, is not served from, by the node that knew more.
+func TestDatabaseThatLostWrites(t *testing.T) {
+	url := storetest.PostgresURL(t)
+	c := newCluster(t, url, 1)
+	a := c.serve(0)
+	c.ready(a)
+	if status, code, _ := c.ask(a); status != 200 {
+		t.Fatalf("%d %s", status, code)
+	}
+	storetest.Execute(t, url, "update cotejo_group set seq = 0")
+	storetest.Execute(t, url, "truncate cotejo_kv")
+	if status, code, _ := c.ask(a); status != 503 || code != "NODO_SIN_TURNO" {
+		t.Errorf("the first to notice: %d %s", status, code)
+	}
+	err := a.cmd.Wait()
+	if code := a.cmd.ProcessState.ExitCode(); code != exitConfig || !strings.Contains(a.log.String(), "las cuentas no son las últimas") {
+		t.Errorf("ended with %d (%v)\n%s", code, err, a.log)
+	}
+	// Nor does it start again: its anchor remembers.
+	if said := cotejoRefused(t, exitConfig, c.args(0, "orgs", "list")...); !strings.Contains(said, "las cuentas no son las últimas") {
+		t.Errorf("started again: %s", said)
+	}
+}
+
 // TestDirectoryAndDatabase: neither is used with another than the one it began with.
 func TestDirectoryAndDatabase(t *testing.T) {
 	c := newCluster(t, storetest.PostgresURL(t), 1)

@@ -34,9 +34,9 @@ func PostgresURL(t testing.TB) string {
 	return scratch
 }
 
-// run executes a statement on a connection of its own, again and again for as long
+// Execute executes a statement on a connection of its own, again and again for as long
 // as the server is not ready.
-func run(t testing.TB, base, sql string) {
+func Execute(t testing.TB, base, sql string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()

@@ -108,7 +108,7 @@ func (s *Server) Kill() {
 // Run executes a statement as the administrator.
 func (s *Server) Run(sql string) {
 	s.t.Helper()
-	run(s.t, s.URL(""), sql)
+	Execute(s.t, s.URL(""), sql)
 }
 
 // Ask executes a statement as the administrator and returns the text of its one
