@@ -158,7 +158,7 @@ func TestPostgresStaleWriter(t *testing.T) {
 // when the lock is gone.
 func TestPostgresPoolExhausted(t *testing.T) {
 	url := storetest.PostgresURL(t)
-	p := openPostgres(t, url, store.PostgresOptions{Connect: 150 * time.Millisecond, Statement: 3 * time.Second, Readers: 2})
+	p := openPostgres(t, url, store.PostgresOptions{Connect: time.Second, Statement: 3 * time.Second, Readers: 2})
 	defer p.Close()
 	if _, _, err := p.Acquire(0); err != nil { // so that there is a connection
 		t.Fatal(err)
@@ -325,7 +325,7 @@ func TestPostgresServerAway(t *testing.T) {
 // however the server ends its wait, and neither is what is taken on top of it.
 func TestPostgresReplicaAway(t *testing.T) {
 	server := storetest.StartPostgres(t)
-	p := openPostgres(t, server.URL(""), store.PostgresOptions{Connect: 500 * time.Millisecond, Statement: 500 * time.Millisecond})
+	p := openPostgres(t, server.URL(""), store.PostgresOptions{Connect: time.Second, Statement: time.Second})
 	defer p.Close()
 	epoch, _, err := p.Acquire(0)
 	if err != nil {
