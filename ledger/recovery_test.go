@@ -22,6 +22,7 @@ type remote struct {
 	write atomic.Bool   // those are written all the same
 	leave atomic.Bool   // and then nothing is reached
 	away  atomic.Bool   // nothing is reached
+	taken atomic.Bool   // another process may not lose the groups
 	tried chan struct{} // receives when an Acquire was refused, if somebody looks
 }
 
@@ -48,6 +49,9 @@ func (r *remote) Acquire(g store.Group) (epoch, seq uint64, err error) {
 		default:
 		}
 		return 0, 0, store.ErrUnavailable
+	}
+	if r.taken.Load() {
+		return 0, 0, store.ErrFenced
 	}
 	return r.at().Acquire(g)
 }
@@ -270,6 +274,38 @@ func TestForeignWriteWhileAway(t *testing.T) {
 		t.Errorf("leading again: %+v; want 10008", got)
 	}
 	check(t, r)
+}
+
+// TestTurnLostInDoubt: who may not take the store any more cannot find out what became
+// of its last write, and says so.
+func TestTurnLostInDoubt(t *testing.T) {
+	for _, written := range []bool{true, false} {
+		r := newRemote(t)
+		l := openOn(t, r, ledger.Options{})
+		defer l.Close()
+		r.taken.Store(true)
+		r.write.Store(written)
+		r.lose.Store(1)
+		if _, err := l.Do(ctx, 1, put{"k", "v"}); !errors.Is(err, ledger.ErrUnknown) {
+			t.Errorf("in doubt, written %v: %v; want ErrUnknown", written, err)
+		}
+		for errors.Is(l.Serving(), store.ErrUnavailable) {
+		}
+		if err := l.Serving(); !errors.Is(err, store.ErrFenced) {
+			t.Errorf("afterwards: %v; want ErrFenced", err)
+		}
+		r.taken.Store(false)
+		if err := l.Lead(); err != nil {
+			t.Fatal(err)
+		}
+		want := ""
+		if written {
+			want = "k=v "
+		}
+		if got, err := l.Do(ctx, 1, list{}); err != nil || got != want {
+			t.Errorf("leading again, written %v: %q, %v", written, got, err)
+		}
+	}
 }
 
 // TestTurns lets two ledgers take turns on one store: who rests is refused, who leads

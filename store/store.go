@@ -84,7 +84,9 @@ type View interface {
 // group has one committer at a time.
 type Store interface {
 	// Acquire takes ownership of a group by raising its epoch and returns the
-	// new epoch and the sequence number of the last committed batch.
+	// new epoch and the sequence number of the last committed batch. After it
+	// returned, nothing that was sent under an earlier epoch is written any more.
+	// ErrFenced when the engine knows that another process must not lose the group.
 	Acquire(group Group) (epoch, seq uint64, err error)
 	// Reader reads the latest committed state of a group.
 	Reader(group Group) Reader
