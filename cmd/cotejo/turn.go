@@ -20,9 +20,9 @@ const standbyEvery = time.Second
 
 var (
 	takeovers = metrics.NewCounter("cotejo_turn_taken_total")
-	leading   atomic.Bool
+	followed  atomic.Pointer[turn] // that the gauge tells of
 	_         = metrics.NewGauge("cotejo_turn_held", func() float64 {
-		if leading.Load() {
+		if t := followed.Load(); t != nil && t.held() {
 			return 1
 		}
 		return 0
@@ -40,6 +40,7 @@ type turn struct {
 	begin func() error
 
 	ledger *ledger.Ledger // set before the first step
+	leads  bool           // as far as the last step knows; of whoever steps
 	term   atomic.Uint64  // of the lease that the ledger leads under
 	failed chan error     // capacity 1: why this node must not go on
 
@@ -62,6 +63,7 @@ func (t *turn) held() bool { return t.db.Held(t.term.Load()) }
 func (t *turn) follow() {
 	ctx, stop := context.WithCancel(context.Background())
 	t.stop, t.done = stop, make(chan struct{})
+	followed.Store(t)
 	go func() {
 		defer close(t.done)
 		for {
@@ -103,7 +105,7 @@ func (t *turn) step() {
 	switch err := t.lead(); {
 	case err == nil:
 		takeovers.Inc()
-		leading.Store(true)
+		t.leads = true
 		if t.done != nil { // a command does its work and says no more
 			slog.Info("cuentas: este nodo tiene el turno", "base", t.db.Where(), "turno", term)
 		}
@@ -139,7 +141,8 @@ func (t *turn) note(err error) {
 
 // wait lets another node answer for the accounts.
 func (t *turn) wait() {
-	if leading.Swap(false) {
+	if t.leads {
+		t.leads = false
 		slog.Warn("cuentas: otro nodo tomó el turno; este queda en espera")
 	}
 	if err := t.ledger.Serving(); !errors.Is(err, ledger.ErrStandby) {
@@ -178,7 +181,7 @@ func (t *turn) close() {
 
 // handOver lets another node begin at once. Nothing may write any more.
 func (t *turn) handOver() {
-	leading.Store(false)
+	followed.CompareAndSwap(t, nil)
 	if err := t.db.HandOver(); err != nil && !errors.Is(err, store.ErrClosed) {
 		slog.Warn("cuentas: no se pudo ceder el turno; otro nodo espera a que venza", "error", err.Error())
 	}
