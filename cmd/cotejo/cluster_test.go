@@ -42,8 +42,17 @@ func newCluster(t *testing.T, url string, nodes int) *cluster {
 			t.Fatal(err)
 		}
 	}
-	for range nodes {
-		c.data = append(c.data, loadedData(t, 0))
+	// All have one node's sources: what an acta says of a download is of that download.
+	c.data = []string{loadedData(t, 0)}
+	for len(c.data) < nodes {
+		data := newData(t)
+		if err := os.CopyFS(data, os.DirFS(c.data[0])); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(data, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		c.data = append(c.data, data)
 	}
 	c.org = cotejoJSON[orgReply](t, c.args(0, "orgs", "create", "--name", "ALFA")...).ID
 	c.key = cotejoJSON[keyReply](t, c.args(0, "keys", "create", "--org", c.org, "--mode", "live")...).Key
