@@ -178,8 +178,9 @@ func (u *usage) finish() {
 	<-u.done
 }
 
-// flush writes what is pending, a command for each account. What the ledger is too
-// busy for waits for the next time.
+// flush writes what is pending, a command for each account. What cannot be written
+// now, because the ledger is busy, waits for its turn or lacks its store, waits for
+// the next time.
 func (u *usage) flush(l *Ledger) {
 	u.mu.Lock()
 	pending := u.pending
@@ -198,7 +199,8 @@ func (u *usage) flush(l *Ledger) {
 		for n < len(counts) && counts[n].account == account {
 			n++
 		}
-		if _, err := l.Do(context.Background(), account, counts[:n]); errors.Is(err, ErrBusy) {
+		_, err := l.Do(context.Background(), account, counts[:n])
+		if errors.Is(err, ErrBusy) || errors.Is(err, ErrStandby) || errors.Is(err, store.ErrUnavailable) {
 			for _, c := range counts[:n] {
 				u.add(c.usageKey, c.n)
 			}

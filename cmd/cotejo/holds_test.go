@@ -13,7 +13,7 @@ import (
 // that a hold is over.
 func TestHoldsFromTheCommandLine(t *testing.T) {
 	data := newData(t)
-	org := cotejoJSON[orgReply](t, "orgs", "create", "--name", "ALFA", "--data", data).ID
+	org := cotejoJSON[accountReply](t, "accounts", "create", "ALFA", "--data", data).Orgs[0].ID
 	cotejo(t, 0, "wallet", "credit", "--org", org, "--mxn", "50", "--reason", "prueba", "--data", data)
 	cotejo(t, 0, "wallet", "credit", "--org", org, "--uses", "SPEI:1", "--reason", "prueba", "--data", data)
 	hold := func(began, until time.Time) {
