@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -260,6 +261,8 @@ type anchored struct {
 	// that are being written (or could not be), and of those since. Zero: none.
 	writing, waiting time.Time
 	failed           bool // the last write; only the first failure is logged
+	// kept are the heads that the file holds, by group; nil when nobody knows.
+	kept []Head
 }
 
 func (a *anchored) init(o Options) {
@@ -299,6 +302,9 @@ func (a *anchored) compare(readers []store.Reader, now [store.Groups + 1]Head) e
 		if err := a.replace(now[:]); err != nil {
 			return fmt.Errorf("%w: %w", ErrAnchor, err)
 		}
+		a.mu.Lock()
+		a.kept = slices.Clone(now[:])
+		a.mu.Unlock()
 		return nil
 	}
 	if err != nil {
@@ -310,6 +316,7 @@ func (a *anchored) compare(readers []store.Reader, now [store.Groups + 1]Head) e
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.kept = heads
 	if a.held == nil { // else it is what this process wrote, or another's, and replace tells
 		a.held, err = encodeAnchor(heads)
 	}
@@ -428,7 +435,7 @@ func (a *anchored) write() {
 		}
 		a.touch()
 	} else {
-		a.writing = time.Time{}
+		a.writing, a.kept = time.Time{}, heads[:]
 	}
 	a.failed = err != nil
 }
@@ -461,6 +468,20 @@ func (l *Ledger) Heads() []Head {
 	l.anchor.mu.Lock()
 	defer l.anchor.mu.Unlock()
 	return append([]Head(nil), l.anchor.heads[:]...)
+}
+
+// Anchored is the head of the account's group that the anchor holds; ok is false
+// when there is no anchor. It may lie behind the group by what was written in the
+// last moments.
+func (l *Ledger) Anchored(account AccountID) (head Head, ok bool) {
+	group, _ := place(account)
+	a := &l.anchor
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if int(group) >= len(a.kept) {
+		return Head{}, false
+	}
+	return a.kept[group], true
 }
 
 // AnchorAge is for how long the anchor has not held what is durable: 0 when it

@@ -7,7 +7,7 @@ import (
 )
 
 // Space separates the kinds of things that an account stores. The ledger owns
-// 0x10 to 0x3f, package accounts 0x40 to 0x5f.
+// 0x10 to 0x3f, package accounts 0x40 to 0x5f, package expedientes 0x78.
 type Space byte
 
 // The layout of an account's key space. A full key is

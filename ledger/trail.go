@@ -124,6 +124,55 @@ func (r Reader) MovementsOf(from, to uint32, fn func(*Movement) error) error {
 	return r.scanMovements(first-1, beyond, fn)
 }
 
+// Span tells which movements are of the ledger days from to to (YYYYMMDD, both
+// included): those numbered above before, up to last. last is before when there is
+// none, and both are 0 when there is none up to then either.
+func (r Reader) Span(from, to uint32) (before, last uint64, err error) {
+	w, err := r.wallet()
+	if err != nil {
+		return 0, 0, err
+	}
+	edge := func(day uint32) (uint64, error) {
+		first, err := r.firstOf(day)
+		if first == 0 { // all are of earlier days
+			return w.last, err
+		}
+		return first - 1, err
+	}
+	if before, err = edge(from); err != nil {
+		return 0, 0, err
+	}
+	last, err = edge(min(to, maxDay) + 1)
+	return before, max(before, last), err
+}
+
+// Movement reads one movement, store.ErrNotFound when there is none of that number.
+func (r Reader) Movement(number uint64) (m Movement, err error) {
+	value, err := r.Get(spaceMovement, movementKey(number))
+	if err != nil {
+		return m, err
+	}
+	return m, r.decodeMovement(&m, movementKey(number), value)
+}
+
+// decodeMovement reads all of a movement.
+func (r Reader) decodeMovement(m *Movement, key, value []byte) error {
+	if len(key) != 8 {
+		return errValue
+	}
+	if err := m.decode(value); err != nil {
+		return err
+	}
+	m.Number = binary.BigEndian.Uint64(key)
+	if m.Kind == KindCharge {
+		if !validPrefix(m.Record.Prefix) {
+			return errValue
+		}
+		m.Record.Code = r.perm.code(m.Record.Prefix, m.Record.Day, m.Record.Counter)
+	}
+	return nil
+}
+
 // firstOf is the number of the first movement of a day or of a later one, 0 when
 // there is none.
 func (r Reader) firstOf(day uint32) (number uint64, err error) {
@@ -149,18 +198,8 @@ func (r Reader) scanMovements(after, before uint64, fn func(*Movement) error) er
 		return appendKey(nil, r.account, spaceMovement, binary.BigEndian.AppendUint64(nil, n))[1:]
 	}
 	return r.from.Scan(key(after+1), key(before), func(key, value []byte) error {
-		if key = key[keyHead-1:]; len(key) != 8 {
-			return errValue
-		}
-		if err := m.decode(value); err != nil {
+		if err := r.decodeMovement(&m, key[keyHead-1:], value); err != nil {
 			return err
-		}
-		m.Number = binary.BigEndian.Uint64(key)
-		if m.Kind == KindCharge {
-			if !validPrefix(m.Record.Prefix) {
-				return errValue
-			}
-			m.Record.Code = r.perm.code(m.Record.Prefix, m.Record.Day, m.Record.Counter)
 		}
 		return fn(&m)
 	})

@@ -38,6 +38,12 @@ func (v *View) Close() error { return v.view.Close() }
 // the days from to to (YYYYMMDD, both included), by day, prefix and the order in
 // which the ids were given, until fn returns an error, which Records returns.
 func (r Reader) Records(org OrgID, sandbox bool, from, to uint32, fn func(Record) error) error {
+	return r.RecordsAfter(org, sandbox, VerificationID{Day: from}, to, fn)
+}
+
+// RecordsAfter is Records from what follows an id on, whether or not there is a
+// record of that id. An id of which only the day is set stands before all of its day.
+func (r Reader) RecordsAfter(org OrgID, sandbox bool, id VerificationID, to uint32, fn func(Record) error) error {
 	to = min(to, maxDay)
 	owner := append(binary.BigEndian.AppendUint64(nil, uint64(org)), boolByte(sandbox))
 	prefixes, err := r.prefixes(owner)
@@ -47,14 +53,25 @@ func (r Reader) Records(org OrgID, sandbox bool, from, to uint32, fn func(Record
 	type cursor struct {
 		prefix string
 		day    uint32 // on which there are records; 0: no more
+		next   []byte // key of the first record of that day to show; nil: all of them
 	}
 	var cursors []cursor
 	for _, p := range prefixes {
-		day, err := r.recordDay(owner, p, from)
+		c := cursor{prefix: p, day: id.Day}
+		switch {
+		case p < id.Prefix:
+			c.day++
+		case p == id.Prefix:
+			c.next = append(binary.BigEndian.AppendUint32(appendRecordDay(owner, p, id.Day), id.Counter), 0)
+		}
+		day, err := r.recordDay(owner, p, c.day)
 		if err != nil {
 			return err
 		}
-		cursors = append(cursors, cursor{p, day})
+		if day != c.day {
+			c.day, c.next = day, nil
+		}
+		cursors = append(cursors, c)
 	}
 	find := r.lastDictionary()
 	for {
@@ -72,8 +89,13 @@ func (r Reader) Records(org OrgID, sandbox bool, from, to uint32, fn func(Record
 			if c.day != day {
 				continue
 			}
-			err := r.Scan(spaceRecord, appendRecordDay(owner, c.prefix, day), func(key, value []byte) error {
-				record, err := decodeRecord(key, value, r.perm, find)
+			whole := appendRecordDay(owner, c.prefix, day)
+			if c.next == nil {
+				c.next = whole
+			}
+			key := func(k []byte) []byte { return appendKey(nil, r.account, spaceRecord, k)[1:] }
+			err := r.from.Scan(key(c.next), after(key(whole)), func(k, value []byte) error {
+				record, err := decodeRecord(k[keyHead-1:], value, r.perm, find)
 				if err != nil {
 					return err
 				}
@@ -82,6 +104,7 @@ func (r Reader) Records(org OrgID, sandbox bool, from, to uint32, fn func(Record
 			if err != nil {
 				return err
 			}
+			c.next = nil
 			if c.day, err = r.recordDay(owner, c.prefix, day+1); err != nil {
 				return err
 			}
