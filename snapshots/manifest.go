@@ -177,6 +177,26 @@ func emptyEdition() EditionManifest {
 	return m
 }
 
+// Text returns the manifest as it is published, but for the line feed at its end:
+// canonical JSON with its own hash.
+func (v Version) Text() ([]byte, error) { return manifestText(v) }
+
+// Text is as Version.Text. The edition without sources has no file, and the same form.
+func (m EditionManifest) Text() ([]byte, error) {
+	if m.Sources == nil {
+		m.Sources = []EditionEntry{}
+	}
+	return manifestText(m)
+}
+
+func manifestText(v any) ([]byte, error) {
+	text, err := encodeManifest(v)
+	return bytes.TrimSuffix(text, []byte("\n")), err
+}
+
+// Quarantined reports whether nothing is answered from the version.
+func (v *Version) Quarantined() bool { return v.State == stateQuarantined }
+
 // encodeManifest returns the text of a manifest: canonical JSON with its own
 // hash, and a newline.
 func encodeManifest(v any) ([]byte, error) {

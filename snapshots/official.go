@@ -29,32 +29,40 @@ func (c *Catalogue) Official(v Version) (io.ReadCloser, error) {
 	return newOfficial(f, File{Path: v.Official.Path, Bytes: v.Bytes, SHA256: v.SHA256})
 }
 
-// official reads packed official bytes.
-type official struct {
-	f    *os.File
-	dec  *zstd.Decoder
-	want File // of the unpacked bytes
-	sum  hash.Hash
-	n    int64
-	err  error
-}
-
-// newOfficial owns f.
-func newOfficial(f *os.File, want File) (*official, error) {
+// newOfficial owns f, which holds the bytes packed; want is of them unpacked.
+func newOfficial(f *os.File, want File) (*verified, error) {
 	// One goroutine, the caller's: nothing is left behind when it stops reading.
 	dec, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(64<<20))
 	if err != nil {
 		f.Close()
 		return nil, &CorruptError{Path: want.Path, Want: want.SHA256, Got: err.Error()}
 	}
-	return &official{f: f, dec: dec, want: want, sum: sha256.New()}, nil
+	v := newVerified(f, dec, want)
+	v.release = dec.Close
+	return v, nil
 }
 
-func (o *official) Read(p []byte) (int, error) {
+// verified reads bytes that are known by length and hash.
+type verified struct {
+	f       *os.File
+	from    io.Reader // of f
+	release func()    // may be nil
+	want    File
+	sum     hash.Hash
+	n       int64
+	err     error
+}
+
+// newVerified owns f.
+func newVerified(f *os.File, from io.Reader, want File) *verified {
+	return &verified{f: f, from: from, want: want, sum: sha256.New()}
+}
+
+func (o *verified) Read(p []byte) (int, error) {
 	if o.err != nil {
 		return 0, o.err
 	}
-	n, err := o.dec.Read(p)
+	n, err := o.from.Read(p)
 	o.sum.Write(p[:n])
 	o.n += int64(n)
 	switch {
@@ -71,8 +79,10 @@ func (o *official) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (o *official) Close() error {
-	o.dec.Close()
+func (o *verified) Close() error {
+	if o.release != nil {
+		o.release()
+	}
 	return o.f.Close()
 }
 
@@ -89,4 +99,21 @@ func isOfficial(path string, want File) bool {
 	defer o.Close()
 	_, err = io.Copy(io.Discard, o)
 	return err == nil
+}
+
+// Packed opens the original bytes of a version as they are kept, compressed with
+// zstd, verified against Official.SHA256 as they are read: the last Read returns a
+// *CorruptError instead of io.EOF when they differ.
+func (c *Catalogue) Packed(v Version) (io.ReadCloser, error) {
+	if err := v.check(); err != nil {
+		return nil, fmt.Errorf("snapshots: versión %d: %w", v.ID, err)
+	}
+	f, err := os.Open(c.path(v.Official.Path))
+	if os.IsNotExist(err) {
+		return nil, &CorruptError{Path: v.Official.Path, Want: v.Official.SHA256, Got: "no existe"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return newVerified(f, f, v.Official), nil
 }
