@@ -30,7 +30,7 @@ api mcp jobs admin backup
 products/*
 operation documents ingest
 query snapshots/columnar
-accounts obligations monitoring funding constancias
+accounts obligations monitoring funding constancias expedientes
 legal catalog
 ledger snapshots
 index cep cfdi
