@@ -39,7 +39,7 @@ func begin(t testing.TB, dir string) *Log {
 func entry(n int, at time.Time) Entry {
 	return Entry{
 		At: at, RequestID: fmt.Appendf(nil, "req_%016d", n), Method: "GET", Route: "/v1/empresa/{rfc}", Status: 200,
-		Took: 1234 * time.Microsecond, Bytes: 1804, Client: netip.MustParseAddr("192.0.2.1"),
+		Took: 1234 * time.Microsecond, Bytes: 1804, Cut: true, Client: netip.MustParseAddr("192.0.2.1"),
 		Org: []byte("org_0000000000001"), Key: "abcdefgh", Cost: 1200,
 	}
 }

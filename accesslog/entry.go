@@ -18,7 +18,8 @@ type Entry struct {
 	Route     string // template: /v1/empresa/{rfc}; "-" for none
 	Status    int
 	Took      time.Duration
-	Bytes     int        // of the answer's body
+	Bytes     int64      // of the answer's body that were sent
+	Cut       bool       // the rest of it was not
 	Client    netip.Addr // zero: unknown
 	Org       []byte     // whose key it is; empty: nobody's, or an operator's
 	Key       string     // lookup id of the key, never the key; "": no valid one
@@ -59,7 +60,10 @@ func (e *Entry) appendTo(b []byte) []byte {
 	b = append(b, `,"us":`...)
 	b = strconv.AppendInt(b, e.Took.Microseconds(), 10)
 	b = append(b, `,"bytes":`...)
-	b = strconv.AppendInt(b, int64(e.Bytes), 10)
+	b = strconv.AppendInt(b, e.Bytes, 10)
+	if e.Cut {
+		b = append(b, `,"cortada":true`...)
+	}
 	if e.Client.IsValid() {
 		b = append(b, `,"direccion":"`...)
 		b = e.Client.AppendTo(b)
@@ -93,7 +97,8 @@ func (e *Entry) parse(line []byte) error {
 		Route  string     `json:"ruta"`
 		Status int        `json:"status"`
 		Micros int64      `json:"us"`
-		Bytes  int        `json:"bytes"`
+		Bytes  int64      `json:"bytes"`
+		Cut    bool       `json:"cortada"`
 		Client netip.Addr `json:"direccion"`
 		Org    string     `json:"organizacion"`
 		Key    string     `json:"llave"`
@@ -109,7 +114,7 @@ func (e *Entry) parse(line []byte) error {
 	}
 	*e = Entry{
 		At: at, RequestID: []byte(v.ID), Method: v.Method, Route: v.Route, Status: v.Status, Took: time.Duration(v.Micros) * time.Microsecond,
-		Bytes: v.Bytes, Client: v.Client, Org: []byte(v.Org), Key: v.Key, Cost: v.Cost, Lost: v.Lost,
+		Bytes: v.Bytes, Cut: v.Cut, Client: v.Client, Org: []byte(v.Org), Key: v.Key, Cost: v.Cost, Lost: v.Lost,
 	}
 	return nil
 }

@@ -36,7 +36,10 @@ func (e *exchange) logAccess(took time.Duration) {
 	a := &e.entry
 	a.At, a.Took, a.RequestID, a.Client = e.now(), took, e.id, e.client
 	a.Method, a.Route = method(e.ctx.Request.Header.Method()), e.route
-	a.Status, a.Bytes, a.Cost = status, len(e.ctx.Response.Body()), e.cost
+	a.Status, a.Bytes, a.Cost, a.Cut = status, e.sent, e.cost, e.cut
+	if !e.streaming { // to ask for the body of a stream would read it
+		a.Bytes = int64(len(e.ctx.Response.Body()))
+	}
 	a.Org, a.Key = e.org[:0], e.who.KeyID
 	if e.who.Org != 0 {
 		a.Org = accounts.AppendOrg(a.Org, e.who.Org)

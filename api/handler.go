@@ -34,7 +34,9 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, refusal error) {
 				"error", e.redact(fmt.Sprint(r)), "pila", string(debug.Stack()))
 			e.fail(fmt.Errorf("pánico: %v", r))
 		}
-		e.end()
+		if !e.streaming {
+			e.end()
+		}
 	}()
 
 	h := &ctx.Request.Header
@@ -70,7 +72,7 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, refusal error) {
 	e.inflight.Inc()
 
 	r := &e.request
-	r.Operation, r.Refusal, r.Client = op.Operation, refusal, e.client
+	r.Operation, r.Refusal, r.Client, r.Head = op.Operation, refusal, e.client, h.IsHead()
 	r.Encoded, r.ContentType = len(h.ContentEncoding()) > 0, h.ContentType()
 	if op.Body != nil && refusal == nil {
 		r.Body = ctx.Request.Body()
@@ -91,6 +93,8 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, refusal error) {
 	switch {
 	case err != nil:
 		e.fail(err)
+	case resp.Stream != nil:
+		e.stream(&resp)
 	case op.Service != "": // appended to e.answer
 		e.answer = resp.Body
 		e.succeed(&resp)
@@ -130,6 +134,10 @@ type exchange struct {
 	probe    bool  // not in the access log
 	request  operation.Request
 	entry    accesslog.Entry
+	// streaming says that the answer goes on after its handler: its stream ends the
+	// exchange. sent is how many bytes of it went out, cut that some did not.
+	streaming, cut bool
+	sent           int64
 
 	idRoom           [maxRequestID]byte
 	segments, params [maxDepth + 1][]byte
@@ -339,5 +347,6 @@ func (e *exchange) end() {
 	clear(e.params[:])
 	*r = operation.Request{Args: r.Args[:0]}
 	e.Server, e.ctx, e.who, e.cost, e.probe = nil, nil, accounts.Principal{}, 0, false
+	e.streaming, e.cut, e.sent = false, false, 0
 	exchanges.Put(e)
 }

@@ -64,6 +64,7 @@ type Server struct {
 	now      func() time.Time // the wall clock of the pipeline
 
 	deadlines   deadlines
+	streams     streams
 	connections int // at once
 
 	mu       sync.Mutex       // guards the rest
@@ -93,6 +94,7 @@ func New(c Config) (*Server, error) {
 	if s.now == nil {
 		s.now = time.Now
 	}
+	s.streams.init()
 	s.http = fasthttp.Server{
 		Handler:      s.handle,
 		ErrorHandler: s.handleBroken,
@@ -130,8 +132,8 @@ func (s *Server) Serve(l net.Listener) error {
 	return s.http.Serve(limited)
 }
 
-// Shutdown stops listening and waits for the accepted requests, until ctx ends. A
-// Serve that begins later returns at once.
+// Shutdown stops listening and waits for the accepted requests, until ctx ends;
+// then it cuts the downloads that go on. A Serve that begins later returns at once.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	s.closing = true
@@ -141,7 +143,9 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		err = s.listener.Close()
 	}
 	s.mu.Unlock()
-	return errors.Join(err, s.http.ShutdownWithContext(ctx))
+	err = errors.Join(err, s.http.ShutdownWithContext(ctx))
+	s.streams.stop()
+	return err
 }
 
 var refusedConnections = metrics.NewCounter(`cotejo_shed_total{class="conexion",reason="connections"}`)

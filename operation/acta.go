@@ -136,6 +136,26 @@ type acta struct {
 	versions       []byte // what stands between the brackets
 }
 
+// ActaMoment is when the answer of an acta was given, as it says itself: RFC 3339
+// with whole seconds. ErrRecord when it is none that this program wrote.
+func ActaMoment(text []byte) (string, error) {
+	a, ok := readActa(text)
+	if n := len(a.consultado); ok && n > 2 {
+		return string(a.consultado[1 : n-1]), nil
+	}
+	return "", ErrRecord
+}
+
+// ActaVersions is the part of an acta that names the versions it consulted, as it
+// stands there: items of a JSON list, without its brackets. ErrRecord as ActaMoment.
+func ActaVersions(text []byte) ([]byte, error) {
+	a, ok := readActa(text)
+	if !ok {
+		return nil, ErrRecord
+	}
+	return a.versions, nil
+}
+
 // actaVersion is one consulted version.
 type actaVersion struct {
 	id, source, sha256, url, obtained, downloaded []byte

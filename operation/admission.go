@@ -28,13 +28,18 @@ const (
 	// ClassAct is for operations that change something for free: they wait for the
 	// disk, and must not take the slots of what is paid for.
 	ClassAct
+	// ClassStream is for answers that are made while they are sent: they last as long
+	// as their client takes.
+	ClassStream
 
 	// Classes is how many there are.
 	Classes
 )
 
 // String is the name of the class in metrics.
-func (c Class) String() string { return [Classes]string{"libre", "consulta", "lectura", "cambio"}[c] }
+func (c Class) String() string {
+	return [Classes]string{"libre", "consulta", "lectura", "cambio", "descarga"}[c]
+}
 
 // Class is the class of the operation's requests.
 func (op *Operation) Class() Class {
@@ -43,6 +48,8 @@ func (op *Operation) Class() Class {
 		return ClassAsk
 	case op.Act != nil:
 		return ClassAct
+	case op.streams():
+		return ClassStream
 	case op.Auth != Open:
 		return ClassRead
 	}
@@ -56,10 +63,11 @@ type Limit struct {
 	Slots int           // requests at once, ≥ 1
 	Queue int           // requests that wait for a slot
 	Wait  time.Duration // longest wait
+	Each  int           // requests of one organization, waiting ones included; 0: as many as there is room for
 }
 
 // Limits are the limits of a pipeline.
-type Limits struct{ Ask, Read, Act Limit }
+type Limits struct{ Ask, Read, Act, Stream Limit }
 
 // DefaultLimits fit one ledger. It commits up to 512 charges in one durable
 // write, while those of the next write come together: 1,024 requests keep it
@@ -70,10 +78,15 @@ type Limits struct{ Ask, Read, Act Limit }
 //
 // A reading takes microseconds of a processor and one read of the store, so 256
 // keep any machine busy. A change is rare and waits for the disk as a charge does.
+//
+// A download keeps a view of the store open, and the store keeps what the view
+// shows: there are few, and nobody has more than two.
 var DefaultLimits = Limits{
 	Ask:  Limit{Slots: 1024, Queue: 1024, Wait: 500 * time.Millisecond},
 	Read: Limit{Slots: 256, Queue: 512, Wait: 250 * time.Millisecond},
 	Act:  Limit{Slots: 64, Queue: 256, Wait: 500 * time.Millisecond},
+
+	Stream: Limit{Slots: 16, Queue: 32, Wait: time.Second, Each: 2},
 }
 
 func (l *Limits) of(c Class) Limit {
@@ -82,6 +95,8 @@ func (l *Limits) of(c Class) Limit {
 		return l.Ask
 	case ClassAct:
 		return l.Act
+	case ClassStream:
+		return l.Stream
 	}
 	return l.Read
 }
@@ -106,6 +121,8 @@ var (
 		ClassAsk:  metrics.NewHistogram(`cotejo_queue_wait_seconds{class="consulta"}`),
 		ClassRead: metrics.NewHistogram(`cotejo_queue_wait_seconds{class="lectura"}`),
 		ClassAct:  metrics.NewHistogram(`cotejo_queue_wait_seconds{class="cambio"}`),
+
+		ClassStream: metrics.NewHistogram(`cotejo_queue_wait_seconds{class="descarga"}`),
 	}
 )
 
@@ -208,6 +225,10 @@ func (g *gate) enter(ctx context.Context, limit Limit, org ledger.OrgID) (time.D
 	g.mu.Lock()
 	g.half = (limit.Slots + 1) / 2
 	t := g.tenant(org)
+	if limit.Each > 0 && t.held+t.queue.Len() >= limit.Each {
+		g.mu.Unlock()
+		return 0, errQueueShare
+	}
 	if g.running < limit.Slots {
 		g.running++
 		t.held++

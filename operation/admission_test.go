@@ -217,7 +217,7 @@ func TestGateAtRandom(t *testing.T) {
 // TestEnter: the class decides, the wait is bounded and what ends before it began
 // is dropped.
 func TestEnter(t *testing.T) {
-	p := &Pipeline{Limits: Limits{Ask: Limit{1, 0, time.Second}, Read: Limit{1, 0, time.Second}}}
+	p := &Pipeline{Limits: Limits{Ask: Limit{Slots: 1, Wait: time.Second}, Read: Limit{Slots: 1, Wait: time.Second}}}
 	if err := p.enter(t.Context(), ClassAsk, 1); err != nil {
 		t.Fatal(err)
 	}

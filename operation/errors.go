@@ -30,6 +30,10 @@ var (
 	// ErrNoRecord is the one answer for a verification that does not exist and
 	// for one of another organization.
 	ErrNoRecord = errors.New("operation: la verificación no existe")
+	// ErrNoVersion and ErrNoEdition say that no version of a source, or no edition, has
+	// that name.
+	ErrNoVersion = errors.New("operation: la versión de la fuente no existe")
+	ErrNoEdition = errors.New("operation: la edición no existe")
 	// ErrFull refuses what would be recorded while the disk has no room for it.
 	ErrFull = errors.New("operation: no queda espacio para guardar otro registro")
 )
@@ -112,6 +116,12 @@ var failures = []struct {
 	{is(ErrNoRecord), Failure{404, "VERIFICACION_NO_ENCONTRADA", "La verificación no existe",
 		"No hay ninguna verificación con ese identificador en su organización.",
 		"Revise verification_id y que la llave sea de la organización y del modo (live o test) que la generó.", 0}},
+	{is(ErrNoVersion), Failure{404, "VERSION_NO_ENCONTRADA", "La versión de la fuente no existe",
+		"No hay ninguna versión de una fuente con ese source_version_id.",
+		"Tome source_version_id de una respuesta o de /v1/salud. Los de una llave de prueba son otros que los de una llave live.", 0}},
+	{is(ErrNoEdition), Failure{404, "EDICION_NO_ENCONTRADA", "La edición no existe",
+		"Ninguna edición tiene ese SHA-256.",
+		"Tome edicion_sha256 de una respuesta. Los de una llave de prueba son otros que los de una llave live.", 0}},
 	{is(catalog.ErrNotFound), Failure{404, "CLAVE_NO_ENCONTRADA", "La clave no está en el catálogo",
 		"La clave está bien escrita y ningún renglón del catálogo la tiene. No se cobró.",
 		"Revise la clave y que sea de ese catálogo; detail dice en cuál y en qué versión se buscó. Lo que la autoridad haya publicado después de esa versión todavía no está.", 0}},

@@ -33,6 +33,7 @@ type Request struct {
 	// operations that record look at them.
 	IdempotencyKeys [][]byte
 
+	Head        bool   // only the headers of the answer are wanted
 	Encoded     bool   // Content-Encoding was sent
 	ContentType []byte // as sent
 	Body        []byte

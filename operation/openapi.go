@@ -84,9 +84,9 @@ func (t Table) OpenAPI() ([]byte, error) {
 			seenTag[op.Tag] = true
 			tags = append(tags, member{"", object{{"name", op.Tag}}})
 		}
-		if title := op.Output.Title; title != "" && !seenSchema[title] {
-			seenSchema[title] = true
-			schemas = append(schemas, member{title, op.Output})
+		if op.Output != nil && op.Output.Title != "" && !seenSchema[op.Output.Title] {
+			seenSchema[op.Output.Title] = true
+			schemas = append(schemas, member{op.Output.Title, op.Output})
 		}
 		if op.Ask != nil {
 			records = append(records, object{{"$ref", "#/components/schemas/" + op.Output.Title}})
@@ -238,6 +238,32 @@ func (p *Param) describe() object {
 }
 
 func (op *Operation) okResponse() object {
+	headers := []string{"X-Request-Id", "X-Advertencias"}
+	if op.Auth != Open {
+		headers = append(headers, rateHeader, policyHeader)
+	}
+	if op.priced() {
+		headers = append(headers, "X-Costo", "X-Saldo", "X-Uso-Individual")
+	}
+	if op.repeats() {
+		headers = append(headers, replayedHeader)
+	}
+	if op.streams() {
+		headers = append(headers, "Content-Disposition", "X-SHA256")
+	}
+	var contents object
+	if op.Output != nil {
+		contents = object{{"application/json", op.okContent()}}
+	}
+	for _, m := range op.Media {
+		// OpenAPI 3.1: bytes that are no text have no type.
+		contents = append(contents, member{m.Type, object{{"schema", object{{"description", m.Description}, {"contentMediaType", m.Type}}}}})
+	}
+	return object{{"description", op.Summary}, {"headers", headerRefs(headers...)}, {"content", contents}}
+}
+
+// okContent describes the JSON answer.
+func (op *Operation) okContent() object {
 	schema := any(op.Output)
 	if op.Output.Title != "" {
 		schema = object{{"$ref", "#/components/schemas/" + op.Output.Title}}
@@ -255,20 +281,7 @@ func (op *Operation) okResponse() object {
 	if examples != nil {
 		content = append(content, member{"examples", examples})
 	}
-	headers := []string{"X-Request-Id", "X-Advertencias"}
-	if op.Auth != Open {
-		headers = append(headers, rateHeader, policyHeader)
-	}
-	if op.priced() {
-		headers = append(headers, "X-Costo", "X-Saldo", "X-Uso-Individual")
-	}
-	if op.repeats() {
-		headers = append(headers, replayedHeader)
-	}
-	return object{
-		{"description", op.Summary}, {"headers", headerRefs(headers...)},
-		{"content", object{{"application/json", content}}},
-	}
+	return content
 }
 
 func (op *Operation) exampleRequest(e Example) string {
@@ -330,6 +343,8 @@ func headerComponents() object {
 		{"X-Costo", "Pesos de saldo de paquete cobrados por esta respuesta, IVA incluido; 0.00 si la pagó un uso individual. No aparece si no se cobró.", `^[0-9]+\.[0-9]{2}$`},
 		{"X-Saldo", "Pesos de paquete que quedan.", `^[0-9]+\.[0-9]{2}$`},
 		{"X-Uso-Individual", "Servicio cuyo uso individual pagó esta respuesta, y cuántos de él quedan. No aparece si la pagó el saldo.", `^[A-Z]+; quedan=[0-9]+$`},
+		{"Content-Disposition", "Nombre con que guardar el archivo.", `^attachment; filename="[A-Za-z0-9._-]+"$`},
+		{"X-SHA256", "SHA-256, en hexadecimal, del archivo oficial tal como se recibió, sin comprimir. No aparece si no se conoce antes de enviar.", `^[0-9a-f]{64}$`},
 		{replayedHeader, "Esta respuesta ya se había dado a una petición con la misma Idempotency-Key: no se cobró otra vez.", `^true$`},
 		{"Retry-After", "Segundos que conviene esperar antes de repetir.", `^[0-9]+$`},
 		{rateHeader, "Cuántas peticiones quedan ahora (r) y en cuántos segundos vuelven a estar todas (t). Límite «llave»: las de una llave; «direccion»: las de una red sin llave válida.",

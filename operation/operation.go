@@ -54,9 +54,13 @@ type Operation struct {
 	Probe       bool // asked by who watches the process, without a key: no limit, not in the access log
 	Params      []Param
 	Body        *Body              // nil: a body is not read
-	Output      *jsonschema.Schema // of a 200 answer; its Title names it in the OpenAPI document
-	Errors      []string           // codes of the error table, beyond those that follow from the rest
-	Examples    []Example
+	Output      *jsonschema.Schema // of a 200 answer; its Title names it in the OpenAPI document; nil with Media only
+	// Media are the contents of 200 answers that are no JSON. With them, or with
+	// Streams, answers may be streams (Response.Stream) and have slots of their own.
+	Media    []Media
+	Streams  bool
+	Errors   []string // codes of the error table, beyond those that follow from the rest
+	Examples []Example
 
 	// Ask turns the input into a question. The pipeline answers, records and
 	// charges it; NewTable gives the operation the parameter simular, and every
@@ -68,7 +72,8 @@ type Operation struct {
 	// before it. It has simular as Ask has, and Idempotency-Key unless a part of its
 	// input is WriteOnly. An *InvalidError refuses the input.
 	Compute func(dst []byte, in Input) ([]byte, Computed, error)
-	// Read answers for free and leaves no record.
+	// Read answers for free and leaves no record. An operation that notes what it gives
+	// out does so before it answers, and not for Call.Head.
 	Read func(context.Context, Call) (Response, error)
 	// Act changes what an organization keeps here, for free, and leaves no
 	// verification record. What it changed is durable when it returns; asked twice it
@@ -118,6 +123,7 @@ type Example struct {
 type Call struct {
 	Principal accounts.Principal // zero for Open operations
 	Input     Input
+	Head      bool // the content will not be sent
 	op        *Operation
 }
 
@@ -126,9 +132,10 @@ type Call struct {
 func (c Call) Document() ([]byte, error) { return c.op.document() }
 
 // Response is an answer with status 200. An operation's Read or Act sets Body,
-// which nobody changes afterwards; the rest is the pipeline's.
+// which nobody changes afterwards, or Stream; the rest is the pipeline's.
 type Response struct {
 	Body      []byte             // JSON
+	Stream    *Stream            // in the place of Body; whoever gets it closes it
 	Private   bool               // must not be stored by any cache
 	Principal accounts.Principal // who asked, for the log
 	Quota     Quota              // of the limit that the request counted for
@@ -153,9 +160,9 @@ type Table []*Operation
 
 var (
 	idForm       = regexp.MustCompile(`^[a-z][A-Za-z]+$`)
-	pathForm     = regexp.MustCompile(`^(/([a-z0-9._-]+|\{[a-z_]+\}))+$`)
+	pathForm     = regexp.MustCompile(`^(/([a-z0-9._-]+|\{[a-z][a-z0-9_]*\}))+$`)
 	prefixForm   = regexp.MustCompile(`^[A-Z]{3}$`)
-	paramInPath  = regexp.MustCompile(`\{([a-z_]+)\}`)
+	paramInPath  = regexp.MustCompile(`\{([a-z][a-z0-9_]*)\}`)
 	knownMethods = []string{"GET", "POST", "PUT", "DELETE"}
 )
 
@@ -205,6 +212,9 @@ func (t Table) Find(id string) *Operation {
 // priced reports whether answers of the operation can cost something.
 func (op *Operation) priced() bool { return op.Ask != nil || op.Compute != nil }
 
+// streams reports whether answers of the operation can be streams.
+func (op *Operation) streams() bool { return op.Streams || op.Media != nil }
+
 func (op *Operation) oneWay() bool {
 	ways := 0
 	for _, set := range [...]bool{op.Ask != nil, op.Compute != nil, op.Read != nil, op.Act != nil} {
@@ -229,8 +239,10 @@ func (op *Operation) check() error {
 		return fmt.Errorf("says not who may ask")
 	case op.Probe && op.Auth != Open:
 		return fmt.Errorf("a probe has no key")
-	case op.Output == nil || op.Output.Title == "" && op.Output.Ref == "":
+	case op.Output == nil && op.Media == nil || op.Output != nil && op.Output.Title == "" && op.Output.Ref == "":
 		return fmt.Errorf("output schema without title")
+	case op.streams() && (op.Read == nil || op.Auth != Keyed):
+		return fmt.Errorf("only a reading with a key can be a stream")
 	case !op.oneWay():
 		return fmt.Errorf("needs exactly one of Ask, Compute, Read and Act")
 	case op.Ask != nil && (op.Auth != Keyed || op.Service == "" || !prefixForm.MatchString(op.Prefix)):

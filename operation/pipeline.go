@@ -125,7 +125,7 @@ func (p *Pipeline) do(ctx context.Context, r *Request, resp *Response, dst []byt
 		return err
 	}
 	if !op.priced() {
-		return p.serve(ctx, op, in, resp)
+		return p.serve(ctx, op, Call{Principal: resp.Principal, Input: in, Head: r.Head, op: op}, resp)
 	}
 	now := p.Now()
 	in.today = civil.Of(now)
@@ -153,24 +153,30 @@ func (p *Pipeline) do(ctx context.Context, r *Request, resp *Response, dst []byt
 }
 
 // serve answers for free, by Read or Act.
-func (p *Pipeline) serve(ctx context.Context, op *Operation, in Input, resp *Response) error {
-	if c := op.Class(); c != ClassOpen {
-		if err := p.enter(ctx, c, resp.Principal.Org); err != nil {
+func (p *Pipeline) serve(ctx context.Context, op *Operation, call Call, resp *Response) error {
+	leave := func() {}
+	if c, org := op.Class(), resp.Principal.Org; c != ClassOpen {
+		if err := p.enter(ctx, c, org); err != nil {
 			return err
 		}
-		defer p.leave(c, resp.Principal.Org)
+		leave = func() { p.leave(c, org) }
 	}
+	defer func() { leave() }()
 	run := op.Read
 	if op.Act != nil {
 		if run = op.Act; p.Full != nil && p.Full() {
 			return ErrFull
 		}
 	}
-	answer, err := run(ctx, Call{Principal: resp.Principal, Input: in, op: op})
-	if err == nil {
-		resp.Body = answer.Body
+	answer, err := run(ctx, call)
+	if err != nil {
+		return err
 	}
-	return err
+	if resp.Body = answer.Body; answer.Stream != nil {
+		resp.Stream = answer.Stream.handOver(leave)
+		leave = func() {}
+	}
+	return nil
 }
 
 // edition is where answers to live keys, or to test keys, come from.

@@ -35,7 +35,8 @@ type access struct {
 	Route     string      `json:"ruta"`
 	Status    int         `json:"status"`
 	Millis    json.Number `json:"ms"`
-	Bytes     int         `json:"bytes"`
+	Bytes     int64       `json:"bytes"`
+	Cut       bool        `json:"cortada"`
 	Cost      string      `json:"costo"`
 	RequestID string      `json:"request_id"`
 	Lost      int         `json:"renglones_perdidos"`
@@ -108,6 +109,7 @@ func accessSchema() *jsonschema.Schema {
 		op.F("status", op.Integer("")),
 		op.F("ms", &jsonschema.Schema{Type: "number", Minimum: new(float64), Description: "Milisegundos desde el último byte de la petición."}),
 		op.F("bytes", op.Integer("Del cuerpo de la respuesta.")),
+		op.F("cortada", op.Flag("Lo demás de una descarga no se envió: el cliente se fue o la descarga falló.")),
 		op.F("costo", op.Money("Pesos cobrados.")),
 		op.F("request_id", op.Text("")),
 		op.F("renglones_perdidos", op.Integer("Accesos anteriores a este que no se pudieron guardar.")),
@@ -180,7 +182,7 @@ func (c *Config) describe(e *accesslog.Entry, names map[string]*string) (access,
 	a := access{
 		At: e.At.In(civil.Zone).Format("2006-01-02T15:04:05.000-07:00"), Method: e.Method, Route: e.Route, Status: e.Status,
 		Millis: json.Number(strconv.FormatFloat(float64(e.Took)/float64(time.Millisecond), 'f', 3, 64)),
-		Bytes:  e.Bytes, Cost: op.Pesos(e.Cost), RequestID: string(e.RequestID), Lost: e.Lost,
+		Bytes:  e.Bytes, Cut: e.Cut, Cost: op.Pesos(e.Cost), RequestID: string(e.RequestID), Lost: e.Lost,
 	}
 	if e.Client.IsValid() {
 		a.Client = ptr(e.Client.String())
