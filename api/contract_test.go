@@ -19,6 +19,7 @@ import (
 	"cotejo/operation"
 	"cotejo/products/catalogs"
 	"cotejo/products/company"
+	"cotejo/products/evidence"
 	"cotejo/products/fiscal"
 	"cotejo/products/identifiers"
 	"cotejo/products/organization"
@@ -146,6 +147,9 @@ func checkContract(t testing.TB, table operation.Table, method, target string, a
 		}
 		return
 	}
+	if contentType != "application/json" {
+		return
+	}
 	body, err := jsonschema.UnmarshalJSON(bytes.NewReader(a.body))
 	if err != nil {
 		t.Fatalf("%s %s: %v: %s", method, target, err, a.body)
@@ -179,12 +183,12 @@ func canonical(name string) string {
 // table assembles every operation, for tests that ask nothing.
 func table(t *testing.T) operation.Table {
 	t.Helper()
-	return tableOf(platform.Config{}, organization.Config{Set: catalog.Embedded()}, nil)
+	return tableOf(platform.Config{}, organization.Config{Set: catalog.Embedded()}, evidence.Config{}, nil)
 }
 
 // tableOf is everything the service can do.
-func tableOf(about platform.Config, keeps organization.Config, book *ledger.Ledger) operation.Table {
-	return must(operation.NewTable(company.Operations(), fiscal.Operations(), identifiers.Operations(), catalogs.Operations(),
+func tableOf(about platform.Config, keeps organization.Config, evident evidence.Config, book *ledger.Ledger) operation.Table {
+	return must(operation.NewTable(company.Operations(), evidence.Operations(evident), fiscal.Operations(), identifiers.Operations(), catalogs.Operations(),
 		organization.Operations(keeps), wallet.Operations(book, keeps.Now), platform.Operations(about)))
 }
 

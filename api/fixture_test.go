@@ -31,6 +31,7 @@ import (
 	"cotejo/ingest"
 	"cotejo/ledger"
 	"cotejo/operation"
+	"cotejo/products/evidence"
 	"cotejo/products/organization"
 	"cotejo/products/platform"
 	"cotejo/sandbox"
@@ -50,9 +51,11 @@ type fixture struct {
 	table    operation.Table
 	pipeline *operation.Pipeline
 	sources  *snapshots.Catalogue
-	live     *snapshots.Live
-	accounts *accounts.Service
-	listener *fasthttputil.InmemoryListener
+	// sourcesDir is its folder.
+	sourcesDir string
+	live       *snapshots.Live
+	accounts   *accounts.Service
+	listener   *fasthttputil.InmemoryListener
 	// keys are live, poor (no money), other, test (each of an account of its own), sister (of
 	// the account of live), twin (the test key of live), only_read (live, limited to
 	// consultarOrganizacion) and admin; orgs are what they belong to.
@@ -75,7 +78,8 @@ type fixture struct {
 func newFixture(t testing.TB) *fixture {
 	f := &fixture{t: t, now: noon, keys: map[string]string{}, orgs: map[string]accounts.Organization{}, log: &logBuffer{}, disk: vfs.NewMem()}
 	dir := t.TempDir()
-	f.sources = must(snapshots.OpenCatalogue(filepath.Join(dir, "fuentes")))
+	f.sourcesDir = filepath.Join(dir, "fuentes")
+	f.sources = must(snapshots.OpenCatalogue(f.sourcesDir))
 	tests := must(snapshots.OpenCatalogue(filepath.Join(dir, "pruebas")))
 	for _, file := range sandbox.Files() {
 		f.ingest(tests, ingest.Request{Source: file.Source, Name: file.Name, Content: file.Open, Corte: file.Corte, Now: file.Downloaded})
@@ -104,7 +108,8 @@ func newFixture(t testing.TB) *fixture {
 		InputKey: operation.InputKey(pepper)}
 	f.table = tableOf(
 		platform.Config{Catalogue: f.sources, Live: f.live, Pipeline: f.pipeline, Now: f.clock, Jobs: f.jobStates, Access: f.access, AccessDays: 365},
-		organization.Config{Accounts: f.accounts, Set: catalog.Embedded(), Now: f.clock}, book)
+		organization.Config{Accounts: f.accounts, Set: catalog.Embedded(), Now: f.clock},
+		evidence.Config{Catalogue: f.sources, Sandbox: tests, Pipeline: f.pipeline, Now: f.clock}, book)
 	f.limit(operation.DefaultKeyRate, operation.DefaultAddressRate)
 	server := must(New(Config{Table: f.table, Pipeline: f.pipeline, Log: slog.New(slog.NewJSONHandler(f.log, nil)), Access: f.access, Trusted: proxies}))
 	f.server = server

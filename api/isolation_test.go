@@ -22,6 +22,7 @@ var public = []string{
 	"verificarEmpresa",
 	"validarClabe", "validarRfc", "validarCurp", "validarNss",
 	"consultarBanco", "consultarClaveSAT", "consultarTelefono",
+	"descargarFuente", "leerEdicion",
 }
 
 // owned are the operations whose path names something that belongs to one organization.

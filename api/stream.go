@@ -147,7 +147,7 @@ func (e *exchange) describe(resp *operation.Response) {
 		h.Set("Content-Disposition", `attachment; filename="`+s.Name+`"`)
 	}
 	if s.SHA256 != "" {
-		h.Set("X-SHA256", s.SHA256)
+		h.Set("X-Sha256", s.SHA256)
 	}
 }
 

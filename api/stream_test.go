@@ -113,7 +113,7 @@ func TestStream(t *testing.T) {
 					if got := resp.Header.Get("Content-Disposition"); got != `attachment; filename="a.bin"` {
 						t.Errorf("%s: %q", name, got)
 					}
-					if resp.Header.Get("X-SHA256") != strings.Repeat("0f", 32) || resp.Header.Get("Cache-Control") != "no-store" {
+					if resp.Header.Get("X-Sha256") != strings.Repeat("0f", 32) || resp.Header.Get("Cache-Control") != "no-store" {
 						t.Errorf("%s: %v", name, resp.Header)
 					}
 				case length <= streamBytes:
@@ -271,7 +271,7 @@ func TestStreamEndsWithTheServer(t *testing.T) {
 // that was all; the service's log tells why not, when that is its own fault.
 func TestStreamIsLogged(t *testing.T) {
 	f := newFixture(t)
-	access, log := &logBuffer{}, &logBuffer{}
+	log := &logBuffer{}
 	fails := false
 	d := newDownload(-1, func(_ context.Context, w io.Writer) error {
 		if _, err := w.Write(pattern(3*streamBytes + 1)); err != nil || !fails {
@@ -281,7 +281,7 @@ func TestStreamIsLogged(t *testing.T) {
 	})
 	var server *Server
 	l := serve(t, f.pipeline, func(s *Server) {
-		s.log, s.access, server = slog.New(slog.NewJSONHandler(log, nil)), newAccessLog(access), s
+		s.log, s.access, server = slog.New(slog.NewJSONHandler(log, nil)), f.access, s
 	}, d.operation())
 	for range 2 {
 		resp, conn := ask(t, l, "GET", "/bajar", f.keys["live"])
@@ -295,7 +295,8 @@ func TestStreamIsLogged(t *testing.T) {
 	if err := server.Shutdown(ctx); err != nil {
 		t.Fatal(err)
 	}
-	lines := strings.Split(strings.TrimSpace(access.String()), "\n")
+	access := f.accessLines()
+	lines := strings.Split(strings.TrimSpace(access), "\n")
 	if len(lines) != 2 || !strings.Contains(lines[0], fmt.Sprintf(`"bytes":%d,"organizacion"`, 3*streamBytes+1)) ||
 		!strings.Contains(lines[1], fmt.Sprintf(`"bytes":%d,"cortada":true`, 3*streamBytes)) {
 		t.Errorf("access log:\n%s", access)

@@ -11,6 +11,7 @@ import (
 	"cotejo/accounts"
 	"cotejo/admin"
 	"cotejo/civil"
+	"cotejo/products/evidence"
 	"cotejo/products/platform"
 )
 
@@ -183,7 +184,7 @@ func (n *node) createKey(ctx context.Context, a accountsArgs) (keyReply, error) 
 		}
 	}
 	// The operations of this program: what their parts are wired to does not matter here.
-	table, err := n.operations(platform.Config{})
+	table, err := n.operations(platform.Config{}, evidence.Config{})
 	if err != nil {
 		return keyReply{}, err
 	}

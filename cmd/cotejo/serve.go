@@ -17,6 +17,7 @@ import (
 	"cotejo/operation"
 	"cotejo/products/catalogs"
 	"cotejo/products/company"
+	"cotejo/products/evidence"
 	"cotejo/products/fiscal"
 	"cotejo/products/identifiers"
 	"cotejo/products/organization"
@@ -116,7 +117,7 @@ func startService(ctx context.Context, n *node, log *slog.Logger) (_ *service, e
 		Catalogue: n.sources, Live: s.live, Pipeline: pipeline, Now: now, Jobs: n.jobStates,
 		Conditions: s.conditions(), Notices: s.notices, Lacks: n.config.lacks, Access: s.access, AccessDays: keep.Days,
 	}
-	table, err := n.operations(about)
+	table, err := n.operations(about, evidence.Config{Catalogue: n.sources, Sandbox: n.sandbox, Pipeline: pipeline, Now: now})
 	if err != nil {
 		return nil, err
 	}
@@ -153,9 +154,9 @@ func (s *service) keepUses(ctx context.Context) {
 }
 
 // operations are all that the service can do.
-func (n *node) operations(about platform.Config) (operation.Table, error) {
+func (n *node) operations(about platform.Config, evident evidence.Config) (operation.Table, error) {
 	set := catalog.Embedded()
-	return operation.NewTable(company.Operations(), fiscal.Operations(), identifiers.Operations(), catalogs.Operations(),
+	return operation.NewTable(company.Operations(), evidence.Operations(evident), fiscal.Operations(), identifiers.Operations(), catalogs.Operations(),
 		organization.Operations(organization.Config{Accounts: n.accounts, Set: set, Now: now}), wallet.Operations(n.ledger, now), platform.Operations(about))
 }
 
