@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -358,6 +359,47 @@ func TestAnchorIsWrittenOnceASecond(t *testing.T) {
 			t.Errorf("after Close: %d writes, %v, %v; want %v", files.count(), heads, err, l.Heads())
 		}
 	})
+}
+
+// TestAnchored: what the anchor holds of an account's group is told, and nothing
+// where there is none.
+func TestAnchored(t *testing.T) {
+	const account = ledger.AccountID(3)
+	without, _ := newLedger(t)
+	if head, ok := without.Anchored(account); ok {
+		t.Errorf("without an anchor: %+v", head)
+	}
+	s := openStore(t, vfs.NewMem())
+	path := filepath.Join(t.TempDir(), "ancla")
+	open := func() *ledger.Ledger {
+		l, err := ledger.Open(s, ledger.Options{Random: seeded(7), Anchor: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	l := open()
+	if head, ok := l.Anchored(account); !ok || head.Seq != 0 {
+		t.Errorf("at first: %+v, %v", head, ok)
+	}
+	credit(t, l, account, start, 100)
+	for l.AnchorAge() != 0 {
+		runtime.Gosched()
+	}
+	head, ok := l.Anchored(account)
+	if !ok || head != l.Heads()[head.Group] || head.Seq == 0 {
+		t.Errorf("behind a write: %+v, %v", head, ok)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l = open()
+	if again, ok := l.Anchored(account); !ok || again != head {
+		t.Errorf("opened again: %+v, %v", again, ok)
+	}
+	if err := errors.Join(l.Close(), s.Close()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestAlive hangs the store: Alive gives up when it is told to, and leaves

@@ -263,6 +263,39 @@ func (m *machine) checkView(t *rapid.T, a ledger.AccountID, b *book) {
 	if err != nil || !slices.Equal(movements, want) {
 		t.Fatalf("account %d: movements of %d to %d = %v, %v; model %v", a, from, to, movements, err, want)
 	}
+	before, last, err := v.Span(from, to)
+	var wantBefore, wantLast uint64
+	for _, day := range b.days {
+		if day < from {
+			wantBefore++
+		}
+		if day <= to {
+			wantLast++
+		}
+	}
+	if wantLast = max(wantBefore, wantLast); err != nil || before != wantBefore || last != wantLast {
+		t.Fatalf("account %d: span of %d to %d = %d, %d, %v; model %d, %d", a, from, to, before, last, err, wantBefore, wantLast)
+	}
+	for _, n := range []uint64{before, last} {
+		m, err := v.Movement(n)
+		if n == 0 {
+			if !errors.Is(err, store.ErrNotFound) {
+				t.Fatalf("account %d: movement 0: %v", a, err)
+			}
+			continue
+		}
+		one := fmt.Sprintf("%+v", m)
+		listed := ""
+		if err == nil {
+			err = v.Movements(ledger.Page{After: n - 1, Limit: 1}, func(m *ledger.Movement) error {
+				listed = fmt.Sprintf("%+v", *m)
+				return nil
+			})
+		}
+		if err != nil || one != listed {
+			t.Fatalf("account %d: movement %d = %s, %v; listed %s", a, n, one, err, listed)
+		}
+	}
 	for org := range ledger.OrgID(3) {
 		for _, sandbox := range []bool{false, true} {
 			var usage, rows []ledger.Usage
@@ -296,6 +329,26 @@ func (m *machine) checkView(t *rapid.T, a ledger.AccountID, b *book) {
 			})
 			if err != nil || !slices.Equal(ids, records) {
 				t.Fatalf("account %d: records of %d, %v, from %d to %d = %v, %v; model %v", a, org, sandbox, from, to, ids, err, records)
+			}
+			if len(records) == 0 {
+				continue
+			}
+			// Behind one of them, and behind an id between it and the next.
+			i := rapid.IntRange(0, len(records)-1).Draw(t, "behind")
+			behind := records[i]
+			for range 2 {
+				ids = nil
+				err = v.RecordsAfter(org, sandbox, behind, to, func(r ledger.Record) error {
+					ids = append(ids, r.ID)
+					return nil
+				})
+				if err != nil || !slices.Equal(ids, records[i+1:]) {
+					t.Fatalf("account %d: records of %d, %v, behind %v to %d = %v, %v; model %v", a, org, sandbox, behind, to, ids, err, records[i+1:])
+				}
+				if i+1 < len(records) && records[i+1].Prefix == behind.Prefix && records[i+1].Day == behind.Day && records[i+1].Counter == behind.Counter+1 {
+					break
+				}
+				behind.Counter++
 			}
 		}
 	}
