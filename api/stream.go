@@ -93,7 +93,11 @@ func (e *exchange) stream(resp *operation.Response) {
 	ctx, cancel := context.WithCancelCause(e.streams.ctx)
 	limit := time.AfterFunc(maxStream, func() { cancel(context.DeadlineExceeded) })
 	r, w := io.Pipe()
-	unlink := context.AfterFunc(ctx, func() { _ = r.CloseWithError(context.Cause(ctx)) })
+	conn := e.ctx.Conn()
+	unlink := context.AfterFunc(ctx, func() {
+		_ = r.CloseWithError(context.Cause(ctx))
+		_ = conn.SetWriteDeadline(time.Now()) // it may be waiting for the client
+	})
 	go func() {
 		defer e.streams.running.Done()
 		err := e.write(ctx, s, &heldBack{to: w, stalled: func() { cancel(errStall) }})
@@ -103,7 +107,7 @@ func (e *exchange) stream(resp *operation.Response) {
 		closing()
 	}()
 
-	b := &stream{exchange: e, conn: e.ctx.Conn(), pipe: r, ctx: ctx, cancel: cancel}
+	b := &stream{exchange: e, conn: conn, pipe: r, ctx: ctx, cancel: cancel}
 	b.first = make([]byte, streamBytes)
 	n, err := io.ReadFull(r, b.first)
 	b.first = b.first[:n]
@@ -153,8 +157,10 @@ func (e *exchange) describe(resp *operation.Response) {
 
 // Read implements io.Reader. fasthttp calls it when the client took what came before.
 func (b *stream) Read(p []byte) (n int, err error) {
-	// fasthttp's own deadline is for the whole answer.
-	_ = b.conn.SetWriteDeadline(time.Now().Add(maxStall))
+	if b.ctx.Err() == nil {
+		// fasthttp's own deadline is for the whole answer.
+		_ = b.conn.SetWriteDeadline(time.Now().Add(maxStall))
+	}
 	if len(b.first) > 0 {
 		n = copy(p, b.first)
 		b.first = b.first[n:]
