@@ -369,5 +369,6 @@ func BenchmarkUsageOfAYear(b *testing.B) {
 				b.Fatalf("%s", a.body)
 			}
 		}
+		b.ReportMetric(float64(b.Elapsed().Microseconds())/1000/float64(b.N), "uso_year_ms")
 	})
 }

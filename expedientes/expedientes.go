@@ -23,7 +23,7 @@ import (
 
 const (
 	space  ledger.Space = 0x78
-	schema              = 1
+	schema byte         = 1
 )
 
 // Prefix begins the id of a dossier. Ids come from ledger.NextID, as those of
