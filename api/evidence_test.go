@@ -372,3 +372,24 @@ func BenchmarkUsageOfAYear(b *testing.B) {
 		b.ReportMetric(float64(b.Elapsed().Microseconds())/1000/float64(b.N), "uso_year_ms")
 	})
 }
+
+// TestDossierCutIsKnown: of a dossier whose client left before its end, later ones
+// say that it was begun, and have no hash.
+func TestDossierCutIsKnown(t *testing.T) {
+	f := newFixture(t)
+	for range 100 {
+		if a := f.get("/v1/empresa/EFO010101AA1", "test"); a.status != 200 {
+			t.Fatalf("%s", a.body)
+		}
+	}
+	resp, conn := ask(t, f.listener, "GET", "/v1/auditoria/expediente", f.keys["test"])
+	text := make([]byte, streamBytes)
+	if _, err := io.ReadFull(resp.Body, text); err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+	e := f.expediente("test")
+	if len(e.Verifications) != 100 || len(e.Issued) != 1 || e.Issued[0].Sum != nil || !strings.Contains(string(text), e.Issued[0].ID) {
+		t.Errorf("%d verifications, issued %+v", len(e.Verifications), e.Issued)
+	}
+}

@@ -253,3 +253,31 @@ func TestEnterAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// TestEach: an organization has no more than its number, those that wait included;
+// what it gives back it can have again, and nobody else is touched.
+func TestEach(t *testing.T) {
+	f := func(limit Limit, orgs []ledger.OrgID, in, waiting, refused int) {
+		t.Helper()
+		inRoom(t, limit, func(r *room) {
+			for _, org := range orgs {
+				r.ask(r.t.Context(), org)
+			}
+			gotIn, gotWaiting, out := r.state()
+			if gotIn != in || gotWaiting != waiting || out[errQueueShare] != refused || len(out) > 1 {
+				t.Errorf("%+v of %v: %d in, %d wait, %v", limit, orgs, gotIn, gotWaiting, out)
+			}
+			for in > 0 {
+				r.leave(r.in[0])
+				in, _, _ = r.state()
+			}
+			r.ask(r.t.Context(), 1)
+			if in, _, _ := r.state(); in != 1 {
+				t.Errorf("%+v: nobody is let in afterwards", limit)
+			}
+		})
+	}
+	f(Limit{Slots: 4, Queue: 8, Wait: time.Hour, Each: 2}, []ledger.OrgID{1, 1, 1, 2, 2, 2}, 4, 0, 2)
+	f(Limit{Slots: 1, Queue: 8, Wait: time.Hour, Each: 2}, []ledger.OrgID{1, 1, 1, 2, 2, 2}, 1, 3, 2)
+	f(Limit{Slots: 8, Queue: 8, Wait: time.Hour}, []ledger.OrgID{1, 1, 1, 2, 2, 2}, 6, 0, 0)
+}

@@ -249,7 +249,7 @@ func (op *Operation) okResponse() object {
 		headers = append(headers, replayedHeader)
 	}
 	if op.streams() {
-		headers = append(headers, "Content-Disposition", "X-SHA256")
+		headers = append(headers, "Content-Disposition", "X-Sha256")
 	}
 	var contents object
 	if op.Output != nil {
@@ -344,7 +344,7 @@ func headerComponents() object {
 		{"X-Saldo", "Pesos de paquete que quedan.", `^[0-9]+\.[0-9]{2}$`},
 		{"X-Uso-Individual", "Servicio cuyo uso individual pagó esta respuesta, y cuántos de él quedan. No aparece si la pagó el saldo.", `^[A-Z]+; quedan=[0-9]+$`},
 		{"Content-Disposition", "Nombre con que guardar el archivo.", `^attachment; filename="[A-Za-z0-9._-]+"$`},
-		{"X-SHA256", "SHA-256, en hexadecimal, del archivo oficial tal como se recibió, sin comprimir. No aparece si no se conoce antes de enviar.", `^[0-9a-f]{64}$`},
+		{"X-Sha256", "SHA-256, en hexadecimal, del archivo oficial tal como se recibió, sin comprimir. No aparece si no se conoce antes de enviar.", `^[0-9a-f]{64}$`},
 		{replayedHeader, "Esta respuesta ya se había dado a una petición con la misma Idempotency-Key: no se cobró otra vez.", `^true$`},
 		{"Retry-After", "Segundos que conviene esperar antes de repetir.", `^[0-9]+$`},
 		{rateHeader, "Cuántas peticiones quedan ahora (r) y en cuántos segundos vuelven a estar todas (t). Límite «llave»: las de una llave; «direccion»: las de una red sin llave válida.",

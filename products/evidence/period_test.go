@@ -93,3 +93,20 @@ func TestPeriodIsAYear(t *testing.T) {
 		}
 	})
 }
+
+// FuzzCursor: a cursor is one of the two forms that a page gives out, or refused.
+func FuzzCursor(f *testing.F) {
+	for _, text := range []string{"mov-0", "mov-9223372036854775807", "mov-9223372036854775808", "mov--1", "mov-", "COM-20261120-1a2b3c4d", "", "\x00"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		v, err := parseCursor(text)
+		if err != nil {
+			return
+		}
+		c := v.(cursor)
+		if c.uses == (c.id != "") || c.id != "" && c.id != text || c.movement > 1<<63-1 {
+			t.Fatalf("%q is read as %+v", text, c)
+		}
+	})
+}
