@@ -71,7 +71,7 @@ func (d *dossier) body(t *text) error {
 	d.used = sourcesUsed{versions: map[int]version{}, editions: map[[32]byte]bool{}, seen: map[string]bool{}}
 	t.lit(`{"expediente_id":"`).lit(d.id.String()).lit(`","emitido":"`).moment(d.moment)
 	t.lit(`","formato":`).int(dossierFormat).lit(`,"engine_version":"` + operation.EngineVersion)
-	t.lit(`","organizacion":{"id":"`).lit(accounts.FormatOrg(d.org.ID)).lit(`","razon_social":`).str(d.org.Name).lit(`}`)
+	t.lit(`","organizacion":{"id":"`).lit(accounts.FormatOrg(d.org.ID)).lit(`","nombre":`).str(d.org.Name).lit(`}`)
 	if d.test {
 		t.lit(`,"sandbox":true`)
 	}

@@ -102,7 +102,7 @@ func dossierSchema() *jsonschema.Schema {
 		op.F("emitido", op.Moment("")),
 		op.F("formato", op.Integer("Generación de esta forma.")),
 		op.F("engine_version", op.Text("")),
-		op.F("organizacion", op.Object(op.F("id", op.Text("")), op.F("razon_social", op.Text("")))),
+		op.F("organizacion", op.Object(op.F("id", op.Text("")), op.F("nombre", op.Text("El de la organización en este servicio.")))),
 		op.Maybe("sandbox", op.Always(true)),
 		op.F("periodo", op.Object(op.F("desde", op.Day("")), op.F("hasta", op.Day("Incluido.")))),
 		op.F("cadena", headSchema("Dónde iba la cadena de hashes del grupo de la cuenta: cubre todo lo que está aquí.")),
