@@ -564,7 +564,7 @@ func TestCreditUsesReachesTheWallet(t *testing.T) {
 	if _, err := f.CreditUses(ctx, o.ID, "COMPANY", 1, 1400, ""); !errors.Is(err, accounts.ErrInvalid) {
 		t.Errorf("without a reason: %v", err)
 	}
-	if _, err := f.CreditUses(ctx, o.ID+1, "COMPANY", 1, 1400, "transferencia"); !errors.Is(err, accounts.ErrNotFound) {
+	if _, err := f.CreditUses(ctx, o.ID+2, "COMPANY", 1, 1400, "transferencia"); !errors.Is(err, accounts.ErrNotFound) {
 		t.Errorf("credit of nobody: %v", err)
 	}
 }
