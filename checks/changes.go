@@ -21,9 +21,10 @@ const (
 	Composed                     // brought to Unicode NFC: N with U+0303 became Ñ
 	Zeros                        // zeros added or removed at the left
 	Prefix                       // the letters CIK removed
+	Lower                        // upper case made lower case: the domain of an address
 )
 
-var changeNames = [...]string{"espacios", "guiones", "signos", "mayusculas", "unicode_nfc", "ceros_a_la_izquierda", "prefijo"}
+var changeNames = [...]string{"espacios", "guiones", "signos", "mayusculas", "unicode_nfc", "ceros_a_la_izquierda", "prefijo", "minusculas"}
 
 // Names returns the stable names of the changes, in the order of the
 // constants; nil for none.

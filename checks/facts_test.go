@@ -410,3 +410,29 @@ func TestHomoclave(t *testing.T) {
 	refuse(" -.", "El nombre está vacío: lleva paterno, materno y nombres, o la denominación.")
 	refuse("PEREZ 李", "«PEREZ 李» no es un nombre para calcular la homoclave: el carácter 7 es «李»; lleva solo letras, dígitos, espacios y &.")
 }
+
+// TestEmail lists what is an address here and what is not, and how it is shown.
+func TestEmail(t *testing.T) {
+	f := func(in, folded, masked string) {
+		t.Helper()
+		e := must(t, ReadEmail, in)
+		if e.Folded() != folded || e.Masked() != masked {
+			t.Errorf("%s: %s, %s", in, e.Folded(), e.Masked())
+		}
+	}
+	f("Ana.Ruiz+sat@Empresa.com.MX", "ana.ruiz+sat@empresa.com.mx", "A***@empresa.com.mx")
+	f("a@b.co", "a@b.co", "a***@b.co")
+	if e := (Email{}); e.String() != "" || e.Folded() != "" || e.Masked() != "" {
+		t.Errorf("the zero address: %q %q %q", e.String(), e.Folded(), e.Masked())
+	}
+	for _, in := range []string{
+		"ana@empresa", "@empresa.mx", "ana@", "ana@empresa.1", "ana@127.0.0.1", "ana@[127.0.0.1]", "ana@empresa.m", "ana@-empresa.mx", "ana@empresa-.mx",
+		"ana@empresa..mx", ".ana@empresa.mx", "ana.@empresa.mx", "a..b@empresa.mx", "a b@empresa.mx", "\"a b\"@empresa.mx", "ana@empresa.mx,otra@otra.mx",
+		"Ana <ana@empresa.mx>", "<ana@empresa.mx>", "ana@empresa.mx\r\nBcc: otra@otra.mx", "ana@empresa.mx\x00", "peña@empresa.mx", "ana@peña.mx",
+		"ana@empresa.mx.", strings.Repeat("a", 65) + "@empresa.mx", "ana@" + strings.Repeat("a", 64) + ".mx", "ana;otra@empresa.mx", "ana(x)@empresa.mx",
+	} {
+		if e, _, err := ReadEmail(in); err == nil {
+			t.Errorf("«%s» is taken for %s", in, e)
+		}
+	}
+}

@@ -2,8 +2,10 @@ package checks
 
 import (
 	"errors"
+	"net/mail"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -98,6 +100,24 @@ func FuzzReadUKCompany(f *testing.F) {
 	fuzz(f, "uk_company", func(t *testing.T, in string, got reading) {
 		if want := official.MatchString(in) && in != "00000000"; want != (got.err == nil && got.changes == 0) {
 			t.Fatalf("%q: %v; the pattern says %v", in, got.err, want)
+		}
+	})
+}
+
+// FuzzReadEmail holds that what is accepted is one mailbox to the standard library
+// too, and that no header or second recipient hides in it.
+func FuzzReadEmail(f *testing.F) {
+	fuzz(f, "email", func(t *testing.T, _ string, got reading) {
+		if got.err != nil {
+			return
+		}
+		a, err := mail.ParseAddress(got.normal)
+		if err != nil || a.Address != got.normal || a.Name != "" || len(got.normal) > 254 || strings.ContainsAny(got.normal, " \t\r\n,;:<>()[]\\\"") {
+			t.Fatalf("%q is %v %v", got.normal, a, err)
+		}
+		e, _, _ := ReadEmail(got.normal)
+		if again, _, err := ReadEmail(e.Folded()); err != nil || again.String() != e.Folded() {
+			t.Fatalf("%q folded is %q, %v", got.normal, e.Folded(), err)
 		}
 	})
 }

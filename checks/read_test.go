@@ -63,6 +63,7 @@ var readers = []reader{
 		return ReadAutorizacion("D412A347-9720-44C0-A9CC-FDE068F0A2E7", "D412A347", numero)
 	}, "2535474368"),
 	readerOf("uk_company", patternUK, ReadUKCompany, "00445790", "SC123456", "RS12345W", "OC12PPCU", "NI00001A"),
+	readerOf("email", `[!-?A-~]+@[0-9a-z.-]+\.[a-z][0-9a-z-]+`, ReadEmail, "ana.ruiz@empresa.mx", "A+b_c-1@sub.xn--empaques-i7a.com.mx"),
 	readerOf("sec", `[0-9]{10}|[A-Z][0-9A-Z]{0,4}(-[0-9A-Z]{1,4})?`, ReadSEC, "0000320193", "AAPL", "BRK-B", "CIK"),
 }
 
@@ -159,6 +160,7 @@ func TestChanges(t *testing.T) {
 	f("sec", "320193", "0000320193", "ceros_a_la_izquierda")
 	f("sec", "cik0000320193", "0000320193", "mayusculas", "prefijo")
 	f("sec", "brk.b", "BRK-B", "signos", "mayusculas")
+	f("email", " Ana.Ruiz@Empresa.MX\t", "Ana.Ruiz@empresa.mx", "espacios", "minusculas")
 }
 
 // TestReadRefuses names, for each identifier, the rule that a text breaks first.
@@ -180,6 +182,11 @@ func TestReadRefuses(t *testing.T) {
 		}
 	}
 	const short, long, pattern, value = "string_too_short", "string_too_long", "string_pattern_mismatch", "value_error"
+
+	f("email", " ", short, "La dirección de correo está vacía: nombre@dominio.")
+	f("email", "ana.empresa.mx", pattern, "«ana.empresa.mx» no es una dirección de correo: le falta la arroba: nombre@dominio.")
+	f("email", strings.Repeat("a", 60)+"@"+strings.Repeat("a.", 97)+"mx", long, "Una dirección de correo tiene a lo más 254 caracteres.")
+	f("email", strings.Repeat("a", 509), long, "Una dirección de correo tiene a lo más 254 caracteres.")
 
 	f("curp", "", short, "La CURP está vacía: lleva 18 caracteres.")
 	f("curp", "AAMG890608HDFLJL0", short, "«AAMG890608HDFLJL0» no es una CURP: tiene 17 caracteres; lleva 18 caracteres.")
