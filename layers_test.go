@@ -34,7 +34,7 @@ accounts obligations monitoring funding constancias expedientes
 legal catalog
 ledger snapshots
 index cep cfdi
-fuzzy checks payroll reconcile tlog store canon delta sandbox machine ratelimit accesslog
+fuzzy checks payroll reconcile tlog store canon delta sandbox machine ratelimit accesslog mail
 civil safexml
 `
 
