@@ -197,6 +197,23 @@ func (s *Sender) Send(ctx context.Context, m Message) error {
 	return failure(ctx, err)
 }
 
+// Probe connects as Send does, with TLS and password, and sends nothing. The error is
+// an *Error.
+func (s *Sender) Probe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	client, err := s.client(ctx)
+	if err != nil {
+		return err
+	}
+	connected, err := client.DialToSMTPClientWithContext(ctx)
+	if err != nil {
+		return failure(ctx, err)
+	}
+	_ = client.CloseWithSMTPClient(connected)
+	return nil
+}
+
 func (s *Sender) compose(m Message) (*gomail.Msg, error) {
 	message := gomail.NewMsg(gomail.WithCharset(gomail.CharsetUTF8), gomail.WithEncoding(gomail.EncodingQP), gomail.WithNoDefaultUserAgent())
 	if err := errors.Join(message.From(s.config.From), message.To(m.To)); err != nil {

@@ -42,6 +42,9 @@ func TestSend(t *testing.T) {
 			if mode != None {
 				c.User, c.Password = "avisos", password
 			}
+			if err := sender(t, c).Probe(ctx); err != nil || len(s.messages()) != 0 {
+				t.Fatalf("probe: %v, %d messages", err, len(s.messages()))
+			}
 			if err := sender(t, c).Send(ctx, greeting); err != nil {
 				t.Fatal(err)
 			}
@@ -119,6 +122,9 @@ func TestNoPasswordInTheClear(t *testing.T) {
 	err := sender(t, c).Send(ctx, greeting)
 	if failed := (*Error)(nil); !errors.As(err, &failed) || failed.Refused || !strings.Contains(err.Error(), "no ofrece STARTTLS") {
 		t.Errorf("no STARTTLS: %v", err)
+	}
+	if err := sender(t, c).Probe(ctx); err == nil || !strings.Contains(err.Error(), "no ofrece STARTTLS") {
+		t.Errorf("probe without STARTTLS: %v", err)
 	}
 	strange := newServer(t, nil)
 	c = strange.config(StartTLS)
