@@ -22,6 +22,7 @@ var (
 	retriedTotal = metrics.NewCounter(`cotejo_mail_total{result="reintento"}`) // attempts that failed and come again
 	refusedTotal = metrics.NewCounter(`cotejo_mail_total{result="rechazado"}`) // by the server, for good
 	lostTotal    = metrics.NewCounter(`cotejo_mail_total{result="perdido"}`)   // given up, or waiting when the process ended
+	staleTotal   = metrics.NewCounter(`cotejo_mail_total{result="sustituido"}`)
 	waitingGauge = metrics.NewGauge("cotejo_mail_waiting", nil)
 )
 
@@ -50,20 +51,22 @@ type Outbox struct {
 	mu      sync.Mutex // guards the rest
 	closed  bool
 	waiting int
-	failing string // why the last attempt failed; "" when it did not
+	newest  map[string]chan struct{} // by subject matter: closed when a newer message comes
+	failing string                   // why the last attempt failed; "" when it did not
 }
 
 // NewOutbox sends through send, which is Sender.Send but for tests.
 func NewOutbox(send func(context.Context, Message) error, log *slog.Logger) *Outbox {
-	o := &Outbox{send: send, log: log, slots: make(chan struct{}, maxConnections), stop: make(chan struct{})}
+	o := &Outbox{send: send, log: log, slots: make(chan struct{}, maxConnections), stop: make(chan struct{}), newest: map[string]chan struct{}{}}
 	o.sending, o.cut = context.WithCancel(context.Background())
 	return o
 }
 
 // Add takes a message over and returns at once: ErrFull, ErrClosed, or the error
 // of Message.Check. It is tried until it is sent, until the server refuses it for
-// good, or for as long as life.
-func (o *Outbox) Add(m Message, life time.Duration) error {
+// good, for as long as life, or until another message about the same comes: what it
+// says is then no longer so.
+func (o *Outbox) Add(about string, m Message, life time.Duration) error {
 	if err := m.Check(); err != nil {
 		return err
 	}
@@ -76,24 +79,35 @@ func (o *Outbox) Add(m Message, life time.Duration) error {
 		lostTotal.Inc()
 		return ErrFull
 	}
+	if before := o.newest[about]; before != nil {
+		close(before)
+	}
+	stale := make(chan struct{})
+	o.newest[about] = stale
 	o.waiting++
 	waitingGauge.Inc()
 	o.done.Go(func() {
-		o.deliver(m, life)
+		o.deliver(m, life, stale)
 		waitingGauge.Dec()
 		o.mu.Lock()
+		defer o.mu.Unlock()
 		o.waiting--
-		o.mu.Unlock()
+		if o.newest[about] == stale {
+			delete(o.newest, about)
+		}
 	})
 	return nil
 }
 
-func (o *Outbox) deliver(m Message, life time.Duration) {
+func (o *Outbox) deliver(m Message, life time.Duration, stale <-chan struct{}) {
 	end := time.NewTimer(life)
 	defer end.Stop()
 	for attempt := 0; ; attempt++ {
 		select {
 		case o.slots <- struct{}{}:
+		case <-stale:
+			staleTotal.Inc()
+			return
 		case <-end.C:
 			o.lost("esperó demasiado")
 			return
@@ -121,6 +135,10 @@ func (o *Outbox) deliver(m Message, life time.Duration) {
 		again := time.NewTimer(waits[min(attempt, len(waits)-1)])
 		select {
 		case <-again.C:
+		case <-stale:
+			again.Stop()
+			staleTotal.Inc()
+			return
 		case <-end.C:
 			again.Stop()
 			o.lost("no salió a tiempo")

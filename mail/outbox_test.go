@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -44,7 +47,7 @@ func TestOutboxTriesAgain(t *testing.T) {
 		r := &relay{errs: []error{deferred, deferred, &Error{Step: "no se pudo conectar con el servidor"}}}
 		o, log := outbox(r)
 		before := [...]uint64{sentTotal.Get(), retriedTotal.Get(), lostTotal.Get()}
-		if err := o.Add(greeting, 24*time.Hour); err != nil {
+		if err := o.Add("uno", greeting, 24*time.Hour); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -53,7 +56,7 @@ func TestOutboxTriesAgain(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if want := []time.Duration{0, time.Minute, 6 * time.Minute, 21 * time.Minute}; !equal(r.sent, want) {
+		if want := []time.Duration{0, time.Minute, 6 * time.Minute, 21 * time.Minute}; !slices.Equal(r.sent, want) {
 			t.Errorf("tried at %v; want %v", r.sent, want)
 		}
 		if o.Failing() != "" {
@@ -69,18 +72,6 @@ func TestOutboxTriesAgain(t *testing.T) {
 	})
 }
 
-func equal(a, b []time.Duration) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
-}
-
 // TestOutboxGivesUp holds that a refused message is not tried again and that a
 // message whose life ended is counted as lost.
 func TestOutboxGivesUp(t *testing.T) {
@@ -88,7 +79,7 @@ func TestOutboxGivesUp(t *testing.T) {
 		r := &relay{errs: []error{&Error{Step: "el servidor no acepta el destinatario", Code: 550, Refused: true}}}
 		o, _ := outbox(r)
 		refused, lost := refusedTotal.Get(), lostTotal.Get()
-		if err := o.Add(greeting, 24*time.Hour); err != nil {
+		if err := o.Add("uno", greeting, 24*time.Hour); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Hour)
@@ -97,7 +88,7 @@ func TestOutboxGivesUp(t *testing.T) {
 			t.Errorf("%d attempts, failing %q", len(r.sent), o.Failing())
 		}
 		r.errs, r.sent = []error{deferred, deferred, deferred, deferred}, nil
-		if err := o.Add(greeting, 10*time.Minute); err != nil {
+		if err := o.Add("uno", greeting, 10*time.Minute); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Hour)
@@ -124,27 +115,27 @@ func TestOutboxIsBounded(t *testing.T) {
 				return &Error{Step: "el servidor no terminó a tiempo", cause: ctx.Err()}
 			}
 		}, slog.New(slog.NewTextHandler(&log, nil)))
-		for range maxWaiting {
-			if err := o.Add(greeting, time.Hour); err != nil {
+		for i := range maxWaiting {
+			if err := o.Add(strconv.Itoa(i), greeting, time.Hour); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := o.Add(greeting, time.Hour); !errors.Is(err, ErrFull) {
+		if err := o.Add("uno", greeting, time.Hour); !errors.Is(err, ErrFull) {
 			t.Errorf("one too many: %v", err)
 		}
-		if err := o.Add(Message{}, time.Hour); err == nil {
+		if err := o.Add("uno", Message{}, time.Hour); err == nil {
 			t.Error("an empty message was taken")
 		}
 		synctest.Wait()
 		close(release)
 		synctest.Wait()
-		if err := o.Add(greeting, time.Hour); err != nil {
+		if err := o.Add("uno", greeting, time.Hour); err != nil {
 			t.Errorf("after they went: %v", err)
 		}
 		synctest.Wait()
 		release = make(chan struct{}) // nobody writes it any more
-		for range 6 {
-			if err := o.Add(greeting, time.Hour); err != nil {
+		for i := range 6 {
+			if err := o.Add(strconv.Itoa(i), greeting, time.Hour); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -156,8 +147,47 @@ func TestOutboxIsBounded(t *testing.T) {
 		if cut.Load() != maxConnections {
 			t.Errorf("%d attempts were cut; want %d", cut.Load(), maxConnections)
 		}
-		if err := o.Add(greeting, time.Hour); !errors.Is(err, ErrClosed) {
+		if err := o.Add("uno", greeting, time.Hour); !errors.Is(err, ErrClosed) {
 			t.Errorf("after Close: %v", err)
 		}
+	})
+}
+
+// TestNewerMessageTakesThePlace: when the server comes back, only the newest code of
+// a registration is sent, and those of others all the same.
+func TestNewerMessageTakesThePlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		down, sent := true, []string{}
+		var log bytes.Buffer
+		o := NewOutbox(func(_ context.Context, m Message) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if down {
+				return deferred
+			}
+			sent = append(sent, m.Text)
+			return nil
+		}, slog.New(slog.NewTextHandler(&log, nil)))
+		stale := staleTotal.Get()
+		for _, m := range []string{"uno a", "dos a", "uno b", "uno c"} {
+			if err := o.Add(m[:3], Message{greeting.To, greeting.Subject, m}, time.Hour); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		mu.Lock()
+		down = false
+		mu.Unlock()
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		slices.Sort(sent)
+		if want := []string{"dos a", "uno c"}; !slices.Equal(sent, want) || staleTotal.Get() != stale+2 {
+			t.Errorf("sent %q; want %q", sent, want)
+		}
+		if len(o.newest) != 0 || o.waiting != 0 {
+			t.Errorf("%d, %d are kept", len(o.newest), o.waiting)
+		}
+		o.Close(t.Context())
 	})
 }
