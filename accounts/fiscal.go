@@ -5,8 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"net/mail"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -94,7 +92,9 @@ func ReadFiscal(set *catalog.Set, day civil.Date, in Fiscal) (Fiscal, []FiscalFa
 		note(FieldUse, checkUse(set, day, in.Use, person, regime))
 	}
 	if in.Email != "" {
-		note(FieldEmail, checkEmail(in.Email))
+		email, _, err := checks.ReadEmail(in.Email)
+		note(FieldEmail, err)
+		out.Email = email.String()
 	}
 	return out, faults
 }
@@ -201,41 +201,6 @@ func checkUse(set *catalog.Set, day civil.Date, key string, person catalog.Perso
 		why = "de una " + personName(person)
 	}
 	return wrong("El uso %s (%s) no es %s; use uno de: %s.", key, a.Row.Text, why, strings.Join(others, ", "))
-}
-
-// checkEmail accepts one plain address of ASCII characters: what every mail server takes.
-// A domain in another script is written in its xn-- form.
-func checkEmail(address string) error {
-	const remedy = "envíe una sola dirección, como facturas@empresa.mx, sin nombre ni espacios"
-	if len(address) > 254 { // RFC 5321, 4.5.3.1.3, without the angle brackets
-		return &checks.Problem{Type: "string_too_long", Rule: fmt.Sprintf("El correo ocupa %d bytes y no puede pasar de 254; %s.", len(address), remedy)}
-	}
-	for _, c := range []byte(address) {
-		if c >= utf8.RuneSelf {
-			return wrong("El correo solo puede llevar letras sin acento, dígitos y signos ASCII; escriba el dominio en su forma xn--.")
-		}
-	}
-	parsed, err := mail.ParseAddress(address)
-	if err != nil || parsed.Address != address {
-		return wrong("No es un correo electrónico; %s.", remedy)
-	}
-	at := strings.LastIndexByte(address, '@')
-	local, labels := address[:at], strings.Split(address[at+1:], ".")
-	if len(local) > 64 || strings.ContainsAny(local, "\"\\ ") {
-		return wrong("Lo que está antes de la arroba no sirve; %s.", remedy)
-	}
-	if len(labels) < 2 || slices.ContainsFunc(labels, badLabel) || !strings.ContainsFunc(labels[len(labels)-1], unicode.IsLetter) {
-		return wrong("El dominio del correo no puede existir; %s.", remedy)
-	}
-	return nil
-}
-
-// badLabel refuses what is no label of a host name (RFC 1123).
-func badLabel(label string) bool {
-	return label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' ||
-		strings.ContainsFunc(label, func(r rune) bool {
-			return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-'
-		})
 }
 
 // Fiscal returns the fiscal data of an organization, or of its twin, which has its own;
