@@ -9,6 +9,7 @@ import (
 	"errors"
 	"hash"
 	"hash/crc32"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,16 +20,17 @@ import (
 
 // A key is
 //
-//	svc_live_ | svc_test_ | svc_admin_, lookup id 8, secret 43, check 6
+//	svc_live_ | svc_test_ | svc_admin_ | svc_reg_, lookup id 8, secret 43, check 6
 //
 // all visible ASCII. The lookup id (lower-case Crockford base32) finds the key
 // and may be logged; the secret is base64url of 32 random bytes; the check is
 // the CRC-32 (IEEE) of all before it in base62, so that a typing error is told
 // without a look into the store and a scanner can recognize a leaked key.
 const (
-	prefixLive  = "svc_live_"
-	prefixTest  = "svc_test_"
-	prefixAdmin = "svc_admin_"
+	prefixLive      = "svc_live_"
+	prefixTest      = "svc_test_"
+	prefixAdmin     = "svc_admin_"
+	prefixRegistrar = "svc_reg_"
 
 	lookupLen = 8
 	secretLen = 43
@@ -38,29 +40,30 @@ const (
 	hashLen = sha256.Size
 )
 
-var prefixes = [...]string{Live: prefixLive, Test: prefixTest, Admin: prefixAdmin}
+var prefixes = [...]string{Live: prefixLive, Test: prefixTest, Admin: prefixAdmin, Registrar: prefixRegistrar}
 
 const (
 	crockfordLower = "0123456789abcdefghjkmnpqrstvwxyz"
 	base62         = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
 
-// newKey makes a key; of a ref, always with the same lookup id.
-func (s *Service) newKey(mode Mode, ref string, try int) ([]byte, error) {
-	var random [lookupLen + 32]byte
-	if err := s.read(random[:]); err != nil {
+// newLookup gives the lookup id of a key; of a ref, always the same.
+func (s *Service) newLookup(mode Mode, ref string, try int) (id [lookupLen]byte, err error) {
+	err = s.idBytes("llave "+prefixes[mode], ref, try, id[:])
+	for i := range id {
+		id[i] = crockfordLower[id[i]&31]
+	}
+	return id, err
+}
+
+// newKey draws the secret of a key whose lookup id is known, and returns it whole.
+func (s *Service) newKey(mode Mode, id [lookupLen]byte) ([]byte, error) {
+	var secret [32]byte
+	if err := s.read(secret[:]); err != nil {
 		return nil, err
 	}
-	if ref != "" {
-		if err := s.idBytes("llave "+prefixes[mode], ref, try, random[:lookupLen]); err != nil {
-			return nil, err
-		}
-	}
 	key := append(make([]byte, 0, len(prefixAdmin)+tailLen), prefixes[mode]...)
-	for _, b := range random[:lookupLen] {
-		key = append(key, crockfordLower[b&31])
-	}
-	key = base64.RawURLEncoding.AppendEncode(key, random[lookupLen:])
+	key = base64.RawURLEncoding.AppendEncode(append(key, id[:]...), secret[:])
 	return appendCheck(key, key), nil
 }
 
@@ -77,7 +80,7 @@ func appendCheck(dst, text []byte) []byte {
 // wellFormed tests all that can be told from the text alone.
 func wellFormed(key []byte) (mode Mode, id [lookupLen]byte, ok bool) {
 	at := len(key) - tailLen
-	if at != len(prefixLive) && at != len(prefixAdmin) {
+	if at < len(prefixRegistrar) || at > len(prefixAdmin) {
 		return 0, id, false
 	}
 	switch string(key[:at]) {
@@ -87,6 +90,8 @@ func wellFormed(key []byte) (mode Mode, id [lookupLen]byte, ok bool) {
 		mode = Test
 	case prefixAdmin:
 		mode = Admin
+	case prefixRegistrar:
+		mode = Registrar
 	default:
 		return 0, id, false
 	}
@@ -121,10 +126,17 @@ func (m *mac) sum(text []byte) *[hashLen]byte {
 	return &m.out
 }
 
+// sumOf is the HMAC of a text under the pepper.
+func (s *Service) sumOf(parts ...[]byte) [hashLen]byte {
+	m := s.macs.Get().(*mac)
+	defer s.macs.Put(m)
+	return *m.sum(slices.Concat(parts...))
+}
+
 // Principal is who is asking, as Authenticate found out.
 type Principal struct {
-	Account ledger.AccountID // ledger.Global for Admin
-	Org     ledger.OrgID     // the twin for Test, 0 for Admin
+	Account ledger.AccountID // ledger.Global for Admin, 0 for Registrar
+	Org     ledger.OrgID     // the twin for Test, 0 for Admin and Registrar
 	Mode    Mode
 	KeyID   string // lookup part of the key: safe to log
 
@@ -148,6 +160,7 @@ func (p *Principal) May(operation string) bool {
 // knownKeys remembers active keys by lookup id: at most maxKnown, a random one leaves
 // first.
 type knownKeys struct {
+	read func(id [lookupLen]byte, now time.Time) (*knownKey, error) // from the store; nobody: none that is active
 	mu   sync.RWMutex
 	byID map[[lookupLen]byte]*knownKey // under mu
 	// drops counts calls of drop. What was read from the store before one may be what it
@@ -179,16 +192,28 @@ var nobody knownKey
 // hit. Any refusal is ErrUnauthorized; other errors are the store's.
 func (s *Service) Authenticate(key []byte) (Principal, error) {
 	mode, id, ok := wellFormed(key)
-	if !ok {
+	if !ok || mode == Registrar {
 		return Principal{}, ErrUnauthorized
 	}
+	return s.authenticate(&s.known, mode, id, key)
+}
+
+// Recognize does what Authenticate does for a key that is in memory. remembered is
+// false for any other well-formed one: whoever it is, only the store can tell.
+func (s *Service) Recognize(key []byte) (p Principal, remembered bool, err error) {
+	mode, id, ok := wellFormed(key)
+	if !ok || mode == Registrar {
+		return Principal{}, true, ErrUnauthorized
+	}
+	return s.recognize(&s.known, mode, id, key)
+}
+
+func (s *Service) authenticate(among *knownKeys, mode Mode, id [lookupLen]byte, key []byte) (Principal, error) {
 	now := s.now()
-	s.known.mu.RLock()
-	known := s.known.byID[id]
-	s.known.mu.RUnlock()
+	known := among.get(id)
 	if known == nil || !known.fresh(now) {
 		var err error
-		if known, err = s.lookUp(id, now); err != nil {
+		if known, err = among.lookUp(id, now); err != nil {
 			return Principal{}, err
 		}
 	}
@@ -198,16 +223,8 @@ func (s *Service) Authenticate(key []byte) (Principal, error) {
 	return s.admit(id, mode, known, now)
 }
 
-// Recognize does what Authenticate does for a key that is in memory. remembered is
-// false for any other well-formed one: whoever it is, only the store can tell.
-func (s *Service) Recognize(key []byte) (p Principal, remembered bool, err error) {
-	mode, id, ok := wellFormed(key)
-	if !ok {
-		return Principal{}, true, ErrUnauthorized
-	}
-	s.known.mu.RLock()
-	known := s.known.byID[id]
-	s.known.mu.RUnlock()
+func (s *Service) recognize(among *knownKeys, mode Mode, id [lookupLen]byte, key []byte) (p Principal, remembered bool, err error) {
+	known := among.get(id)
 	if known == nil {
 		return Principal{}, false, nil
 	}
@@ -217,7 +234,7 @@ func (s *Service) Recognize(key []byte) (p Principal, remembered bool, err error
 	if now := s.now(); known.fresh(now) {
 		p, err = s.admit(id, mode, known, now)
 	} else {
-		p, err = s.Authenticate(key)
+		p, err = s.authenticate(among, mode, id, key)
 	}
 	return p, true, err
 }
@@ -235,15 +252,22 @@ func (s *Service) admit(id [lookupLen]byte, mode Mode, known *knownKey, now time
 	if known == &nobody || known.principal.Mode != mode || !known.until.IsZero() && !now.Before(known.until) {
 		return Principal{}, ErrUnauthorized
 	}
-	s.noteUse(id, known, now)
+	if mode != Registrar {
+		s.noteUse(id, known, now)
+	}
 	return known.principal, nil
 }
 
-// Warm reads keys into memory, as many as fit: from then on Recognize knows those
-// that a service of ordinary size has. CreateKey and RotateKey add their own.
+// Warm reads keys into memory, as many as fit: from then on Recognize and
+// RecognizeRegistrar know those that a service of ordinary size has. Whoever makes keys
+// adds their own.
 func (s *Service) Warm(ctx context.Context) error {
+	return errors.Join(s.warm(ctx, &s.known, spaceKeyClaim), s.warm(ctx, &s.registrars, spaceRegistrar))
+}
+
+func (s *Service) warm(ctx context.Context, keys *knownKeys, space ledger.Space) error {
 	n := 0
-	err := s.ledger.Read(ledger.Global).Scan(spaceKeyClaim, nil, func(id, _ []byte) error {
+	err := s.ledger.Read(ledger.Global).Scan(space, nil, func(id, _ []byte) error {
 		switch {
 		case len(id) != lookupLen:
 			return errValue
@@ -253,7 +277,7 @@ func (s *Service) Warm(ctx context.Context) error {
 			return ctx.Err()
 		}
 		n++
-		_, err := s.lookUp([lookupLen]byte(id), s.now())
+		_, err := keys.lookUp([lookupLen]byte(id), s.now())
 		return err
 	})
 	if errors.Is(err, errWarm) {
@@ -270,17 +294,24 @@ func (k *knownKey) fresh(now time.Time) bool {
 	return age >= 0 && age <= maxStale
 }
 
+// get is nil for a key that is not remembered.
+func (n *knownKeys) get(id [lookupLen]byte) *knownKey {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	return n.byID[id]
+}
+
 // lookUp reads a key from the store; nobody when there is none that is active.
-func (s *Service) lookUp(id [lookupLen]byte, now time.Time) (*knownKey, error) {
+func (n *knownKeys) lookUp(id [lookupLen]byte, now time.Time) (*knownKey, error) {
 	for {
-		s.known.mu.RLock()
-		drops := s.known.drops
-		s.known.mu.RUnlock()
-		known, err := s.readKey(id, now)
+		n.mu.RLock()
+		drops := n.drops
+		n.mu.RUnlock()
+		known, err := n.read(id, now)
 		if err != nil {
 			return nil, err
 		}
-		if s.known.remember(id, known, drops) {
+		if n.remember(id, known, drops) {
 			return known, nil
 		}
 	}

@@ -17,16 +17,18 @@ import (
 // two the process may die. Then there is a claim that leads to nothing: nobody can
 // use it, and it keeps its id from everybody.
 //
-// Repair ends that. Each claim is noted as pending in the batch that makes it.
-// Of one that has been pending for claimAge, the account is asked, in its own
-// order, whether the thing was written. If so, the note goes. If not, the account
+// Repair ends that. Each claim is noted as pending in the batch that makes it, with the
+// moment until which its step two may still come: claimAge later, or, for what somebody
+// may come back to with a code, when that code is over (registration_open.go). Of a
+// claim past that moment the account is asked, in its own order, whether the thing was
+// written. If so, the note goes. If not, the account
 // writes down that the claim is given up, and only then claim and note go: a step two
 // that comes late finds that line and refuses, so an id that was freed never gets
 // two owners. Each step can be repeated, and none needs the one before to have been
 // answered.
 
-// claimAge is how long a claim is left alone: far beyond what a process takes from
-// one step to the next.
+// claimAge is how long a claim is left alone that nobody can come back to: far beyond
+// what a process takes from one step to the next.
 const claimAge = time.Hour
 
 var (
@@ -39,6 +41,7 @@ var (
 type Claim struct {
 	Account ledger.AccountID
 	Made    time.Time
+	Due     time.Time // until then Repair leaves it alone
 
 	space ledger.Space // what it is for
 	id    [8]byte
@@ -47,7 +50,7 @@ type Claim struct {
 
 const (
 	refLen   = 16
-	claimLen = 1 + 8 + 8 + refLen
+	claimLen = 1 + 8 + 8 + 8 + refLen
 )
 
 // Purpose is what the claim is for, in Spanish.
@@ -74,7 +77,7 @@ func (c *Claim) ID() string {
 
 func (c *Claim) append(dst []byte) []byte {
 	dst = binary.BigEndian.AppendUint64(append(dst, schema), uint64(c.Account))
-	dst = appendTime(dst, c.Made)
+	dst = appendTime(appendTime(dst, c.Made), c.Due)
 	return append(dst, c.ref[:]...)
 }
 
@@ -82,21 +85,21 @@ func (c *Claim) decode(space ledger.Space, id, v []byte) error {
 	if len(v) != claimLen || v[0] != schema || len(id) != len(c.id) {
 		return errValue
 	}
-	*c = Claim{Account: ledger.AccountID(binary.BigEndian.Uint64(v[1:])), Made: decodeTime(v[9:]), space: space, id: [8]byte(id)}
-	copy(c.ref[:], v[17:])
+	*c = Claim{Account: ledger.AccountID(binary.BigEndian.Uint64(v[1:])), Made: decodeTime(v[9:]), Due: decodeTime(v[17:]), space: space, id: [8]byte(id)}
+	copy(c.ref[:], v[25:])
 	return nil
 }
 
-// pendingKey orders the notes by age.
+// pendingKey orders the notes by when they are due.
 func (c *Claim) pendingKey() []byte {
-	return append(append(appendTime(nil, c.Made), byte(c.space)), c.id[:]...)
+	return append(append(appendTime(nil, c.Due), byte(c.space)), c.id[:]...)
 }
 
 func (c *Claim) decodePending(k []byte) error {
 	if len(k) != 8+1+8 {
 		return errValue
 	}
-	*c = Claim{Made: decodeTime(k), space: ledger.Space(k[8]), id: [8]byte(k[9:])}
+	*c = Claim{Due: decodeTime(k), space: ledger.Space(k[8]), id: [8]byte(k[9:])}
 	return nil
 }
 
@@ -112,13 +115,12 @@ func (c *Claim) place() (ledger.Space, []byte) {
 }
 
 // refOf hashes a caller's own id; zeros when it has none.
-func (s *Service) refOf(ref string) (sum [refLen]byte) {
+func (s *Service) refOf(ref string) (short [refLen]byte) {
 	if ref != "" {
-		m := s.macs.Get().(*mac)
-		copy(sum[:], m.sum([]byte("cotejo: referencia " + ref))[:])
-		s.macs.Put(m)
+		sum := s.sumOf([]byte("cotejo: referencia " + ref))
+		copy(short[:], sum[:])
 	}
-	return sum
+	return short
 }
 
 // claimIDs takes ids for an account: all of them, or none with errTaken. Ids that are
@@ -242,12 +244,12 @@ type Repaired struct {
 // repairChunk bounds how many notes are held in memory at once.
 const repairChunk = 1000
 
-// Repair settles the claims that have been pending for an hour: those that lead to
+// Repair settles the claims that are pending beyond their time: those that lead to
 // something lose their note, the others are freed. It may run at any time, also
 // beside another one, and be interrupted: what is left is done the next time.
 func (s *Service) Repair(ctx context.Context) (done Repaired, err error) {
 	for {
-		old, err := s.pending(s.now().Add(-claimAge), repairChunk)
+		old, err := s.pending(s.now(), repairChunk)
 		if err != nil || len(old) == 0 {
 			return done, err
 		}
@@ -270,7 +272,7 @@ func (s *Service) repair(ctx context.Context, noted Claim, done *Repaired) error
 			return err
 		}
 	}
-	if err != nil || !c.Made.Equal(noted.Made) { // freed, or made again under a note of its own
+	if err != nil || !c.Due.Equal(noted.Due) { // freed, or made again under a note of its own
 		_, err := s.ledger.Do(ctx, ledger.Global, settle{Claim: noted})
 		return err
 	}
@@ -291,14 +293,14 @@ func (s *Service) repair(ctx context.Context, noted Claim, done *Repaired) error
 
 var errEnough = errors.New("enough")
 
-// pending lists at most limit notes of claims made before a moment, oldest first.
+// pending lists at most limit notes of claims due before a moment, oldest first.
 func (s *Service) pending(before time.Time, limit int) (list []Claim, err error) {
 	err = s.ledger.Read(ledger.Global).Scan(spacePending, nil, func(k, _ []byte) error {
 		var c Claim
 		if err := c.decodePending(k); err != nil {
 			return err
 		}
-		if !c.Made.Before(before) || len(list) == limit {
+		if !c.Due.Before(before) || len(list) == limit {
 			return errEnough
 		}
 		list = append(list, c)
@@ -312,7 +314,7 @@ func (s *Service) pending(before time.Time, limit int) (list []Claim, err error)
 
 // Found is what Check found.
 type Found struct {
-	// HalfWay are claims older than an hour that lead to nothing: nobody can use them, and
+	// HalfWay are claims beyond their time that lead to nothing: nobody can use them, and
 	// the task that repairs them has not run since. At most maxFound are listed.
 	HalfWay []Claim
 	// Violations are what no interruption explains, in Spanish: a claim that leads to
@@ -327,7 +329,7 @@ const maxFound = 100
 // beside its claim. It changes nothing, and may run while others write: what is being
 // made meanwhile is younger than what it reports.
 func (s *Service) Check(ctx context.Context) (f Found, err error) {
-	old := s.now().Add(-claimAge)
+	now := s.now()
 	global := s.ledger.Read(ledger.Global)
 	var accounts []ledger.AccountID
 	for _, space := range []ledger.Space{spaceAccountClaim, spaceOrgClaim, spaceKeyClaim} {
@@ -347,7 +349,7 @@ func (s *Service) Check(ctx context.Context) (f Found, err error) {
 			if !errors.Is(err, store.ErrNotFound) {
 				return err
 			}
-			if !c.Made.Before(old) {
+			if !c.Due.Before(now) {
 				return nil
 			}
 			_, err = global.Get(spacePending, c.pendingKey())

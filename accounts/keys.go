@@ -17,9 +17,10 @@ import (
 type Mode byte
 
 const (
-	Live  Mode = iota + 1 // prefix svc_live_: real sources, consumes the wallet
-	Test                  // prefix svc_test_: the sandbox edition, never charged
-	Admin                 // prefix svc_admin_: the operator's reports, no organization's data
+	Live      Mode = iota + 1 // prefix svc_live_: real sources, consumes the wallet
+	Test                      // prefix svc_test_: the sandbox edition, never charged
+	Admin                     // prefix svc_admin_: the operator's reports, no organization's data
+	Registrar                 // prefix svc_reg_: makes accounts and sees none (RegistrationKey)
 )
 
 // Limits of keys.
@@ -116,12 +117,11 @@ func (s *Service) CreateKey(ctx context.Context, r KeyRequest) (secret string, k
 func (s *Service) issue(ctx context.Context, account ledger.AccountID, c putKey, ref string) (secret string, key Key, err error) {
 	made := storedTime(s.now())
 	for try := range maxTries {
-		text, err := s.newKey(c.k.Mode, ref, try)
+		id, err := s.newLookup(c.k.Mode, ref, try)
 		if err != nil {
 			return "", Key{}, err
 		}
-		id := [lookupLen]byte(text[len(text)-tailLen:])
-		c.claim = Claim{Account: account, Made: made, space: spaceKeyClaim, id: id, ref: s.refOf(ref)}
+		c.claim = newClaim(spaceKeyClaim, id, account, made, s.refOf(ref))
 		_, err = s.ledger.Do(ctx, ledger.Global, claimIDs{[]Claim{c.claim}})
 		if errors.Is(err, errTaken) {
 			continue
@@ -129,10 +129,11 @@ func (s *Service) issue(ctx context.Context, account ledger.AccountID, c putKey,
 		if err != nil {
 			return "", Key{}, err
 		}
-		c.k.ID, c.k.Created = string(id[:]), made
-		m := s.macs.Get().(*mac)
-		c.k.hash = *m.sum(text)
-		s.macs.Put(m)
+		text, err := s.newKey(c.k.Mode, id)
+		if err != nil {
+			return "", Key{}, err
+		}
+		c.k.ID, c.k.Created, c.k.hash = string(id[:]), made, s.sumOf(text)
 		_, err = s.ledger.Do(ctx, account, c)
 		s.known.drop(id) // a repeated Ref has another hash
 		if errors.Is(err, ErrTooManyKeys) || errors.Is(err, ErrNotFound) || errors.Is(err, ErrInvalid) && c.old != "" {
@@ -142,7 +143,7 @@ func (s *Service) issue(ctx context.Context, account ledger.AccountID, c putKey,
 			return "", Key{}, err
 		}
 		// Its first request is not a stranger's; what fails here is asked again then.
-		_, _ = s.lookUp(id, made)
+		_, _ = s.known.lookUp(id, made)
 		return string(text), c.k.Key, nil
 	}
 	return "", Key{}, errNoFreeID

@@ -28,7 +28,8 @@ type machine struct {
 	fs      vfs.FS
 	commits int // until the power is lost
 	reads   uint64
-	given   [sha512.Size]byte // the last random bytes
+	given   [sha512.Size]byte // the last random bytes of an id
+	drawn   [sha512.Size]byte // the last ones of a secret
 
 	// The model. What was tried exists, or is claimed only, or neither.
 	left    int    // commits; negative from the first that failed until Reopen
@@ -63,11 +64,18 @@ func (m *machine) Commit(b ...store.Batch) error {
 	return m.Store.Commit(b...)
 }
 
+// Read gives the bytes of each id twice, so that every second one is taken.
 func (m *machine) Read(p []byte) (int, error) {
+	if len(p) == secretBytes {
+		m.drawn = sha512.Sum512(m.drawn[:])
+		return copy(p, m.drawn[:]), nil
+	}
 	m.reads++
 	m.given = sha512.Sum512(binary.BigEndian.AppendUint64(nil, m.reads/2))
 	return copy(p, m.given[:]), nil
 }
+
+const secretBytes = 32 // of a key
 
 // write models so many commits, unless refused; the first brings claims, with a note
 // each, which the last makes good.
@@ -164,7 +172,7 @@ func (m *machine) issue(t *rapid.T, like accounts.Principal, secret string, got 
 		text += string("0123456789abcdefghjkmnpqrstvwxyz"[b&31])
 	}
 	want := accounts.Key{ID: text[prefix:], Org: like.Org, Mode: like.Mode, Created: m.now}
-	text = accounts.WithCheck(text + base64.RawURLEncoding.EncodeToString(m.given[8:40]))
+	text = accounts.WithCheck(text + base64.RawURLEncoding.EncodeToString(m.drawn[:secretBytes]))
 	if m.secrets = append(m.secrets, text); like.Mode == accounts.Admin {
 		m.admin = want.ID
 	}

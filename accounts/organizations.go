@@ -125,7 +125,12 @@ func (s *Service) CreateAccount(ctx context.Context, r AccountRequest) (Account,
 func orgOf(b []byte) ledger.OrgID { return ledger.OrgID(binary.BigEndian.Uint64(b)).Entity() }
 
 func (s *Service) claim(space ledger.Space, id uint64, account ledger.AccountID, made time.Time, ref string) Claim {
-	return Claim{Account: account, Made: made, space: space, id: [8]byte(idKey(id)), ref: s.refOf(ref)}
+	return newClaim(space, [8]byte(idKey(id)), account, made, s.refOf(ref))
+}
+
+// newClaim is one that nobody can come back to.
+func newClaim(space ledger.Space, id [8]byte, account ledger.AccountID, made time.Time, ref [refLen]byte) Claim {
+	return Claim{Account: account, Made: made, Due: made.Add(claimAge), space: space, id: id, ref: ref}
 }
 
 // distinct refuses ids that are not ids, or come twice.

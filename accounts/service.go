@@ -52,8 +52,9 @@ type Service struct {
 	randomMu sync.Mutex // random need not be safe for concurrent use
 	random   io.Reader
 
-	known knownKeys
-	uses  keyUses
+	known      knownKeys // API keys
+	registrars knownKeys
+	uses       keyUses
 }
 
 // minPepper is the shortest pepper that New accepts, in bytes.
@@ -72,6 +73,7 @@ func New(l *ledger.Ledger, pepper []byte, random interface{ Read([]byte) (int, e
 	}
 	pepper = slices.Clone(pepper)
 	s.macs.New = func() any { return newMAC(pepper) }
+	s.known.read, s.registrars.read = s.readKey, s.readRegistrar
 	return s
 }
 
@@ -136,9 +138,8 @@ func (s *Service) idBytes(what, ref string, try int, dst []byte) error {
 	if ref == "" {
 		return s.read(dst)
 	}
-	m := s.macs.Get().(*mac)
-	defer s.macs.Put(m)
-	copy(dst, m.sum(fmt.Appendf(nil, "cotejo: %s %d de %s", what, try, ref))[:])
+	sum := s.sumOf(fmt.Appendf(nil, "cotejo: %s %d de %s", what, try, ref))
+	copy(dst, sum[:])
 	return nil
 }
 

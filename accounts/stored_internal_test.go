@@ -12,7 +12,7 @@ func FuzzStored(f *testing.F) {
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	k := storedKey{Key: Key{Org: 9, Mode: Test, Created: at, Until: at, Successor: "abcdefgh", Only: []string{"a", "b"}}}
 	f.Add(k.append(nil))
-	c := Claim{Account: 7, Made: at}
+	c := Claim{Account: 7, Made: at, Due: at.Add(claimAge)}
 	f.Add(c.append(nil))
 	f.Add(c.pendingKey())
 	fiscal := Fiscal{LegalName: "Ñ", RFC: "ENA010101AB8", Updated: at}
