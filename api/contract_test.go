@@ -24,6 +24,7 @@ import (
 	"cotejo/products/identifiers"
 	"cotejo/products/organization"
 	"cotejo/products/platform"
+	"cotejo/products/registration"
 	"cotejo/products/wallet"
 )
 
@@ -183,13 +184,13 @@ func canonical(name string) string {
 // table assembles every operation, for tests that ask nothing.
 func table(t *testing.T) operation.Table {
 	t.Helper()
-	return tableOf(platform.Config{}, organization.Config{Set: catalog.Embedded()}, evidence.Config{}, nil)
+	return tableOf(platform.Config{}, organization.Config{Set: catalog.Embedded()}, evidence.Config{}, registration.Config{}, nil)
 }
 
 // tableOf is everything the service can do.
-func tableOf(about platform.Config, keeps organization.Config, evident evidence.Config, book *ledger.Ledger) operation.Table {
+func tableOf(about platform.Config, keeps organization.Config, evident evidence.Config, desk registration.Config, book *ledger.Ledger) operation.Table {
 	return must(operation.NewTable(company.Operations(), evidence.Operations(evident), fiscal.Operations(), identifiers.Operations(), catalogs.Operations(),
-		organization.Operations(keeps), wallet.Operations(book, keeps.Now), platform.Operations(about)))
+		organization.Operations(keeps), wallet.Operations(book, keeps.Now), platform.Operations(about), registration.Operations(desk)))
 }
 
 // TestOpenAPIIsCurrent fails when the committed document is not the one that

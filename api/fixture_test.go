@@ -14,6 +14,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -30,10 +31,12 @@ import (
 	"cotejo/civil"
 	"cotejo/ingest"
 	"cotejo/ledger"
+	"cotejo/mail"
 	"cotejo/operation"
 	"cotejo/products/evidence"
 	"cotejo/products/organization"
 	"cotejo/products/platform"
+	"cotejo/products/registration"
 	"cotejo/sandbox"
 	"cotejo/snapshots"
 	"cotejo/store"
@@ -58,9 +61,10 @@ type fixture struct {
 	listener   *fasthttputil.InmemoryListener
 	// keys are live, poor (no money), other, test (each of an account of its own), sister (of
 	// the account of live), twin (the test key of live), only_read (live, limited to
-	// consultarOrganizacion) and admin; orgs are what they belong to.
+	// consultarOrganizacion), admin and registro; orgs are what they belong to.
 	keys    map[string]string
 	orgs    map[string]accounts.Organization
+	random  *seededRandom
 	log     *logBuffer
 	access  *accesslog.Log
 	server  *Server
@@ -73,6 +77,9 @@ type fixture struct {
 	mu   sync.Mutex
 	now  time.Time      // under mu
 	jobs []platform.Job // under mu
+
+	letters []mail.Message // under mu: what was sent
+	mailErr error          // under mu: why nothing is sent
 }
 
 func newFixture(t testing.TB) *fixture {
@@ -89,10 +96,10 @@ func newFixture(t testing.TB) *fixture {
 
 	pebble := must(store.OpenPebble("cuentas", store.PebbleOptions{FS: f.disk}))
 	f.store = &heldStore{Store: pebble}
-	random := rand.NewChaCha8([32]byte{1}) // ids and keys are the same in every run
+	f.random = newRandom(1) // ids and keys are the same in every run
 	pepper := bytes.Repeat([]byte{7}, 32)
-	book := must(ledger.Open(f.store, ledger.Options{Random: random}))
-	f.accounts = accounts.New(book, pepper, random, f.clock)
+	book := must(ledger.Open(f.store, ledger.Options{Random: f.random}))
+	f.accounts = accounts.New(book, pepper, f.random, f.clock)
 	f.organization("live", accounts.Live, 100_00)
 	f.organization("poor", accounts.Live, 0)
 	f.organization("other", accounts.Live, 100_00)
@@ -102,6 +109,7 @@ func newFixture(t testing.TB) *fixture {
 	f.key("twin", accounts.KeyRequest{Org: f.orgs["live"].ID, Mode: accounts.Test})
 	f.orgs["sister"] = must(f.accounts.AddOrganization(context.Background(), accounts.OrganizationRequest{Account: f.orgs["live"].Account, Name: "Organización sister"}))
 	f.key("sister", accounts.KeyRequest{Org: f.orgs["sister"].ID, Mode: accounts.Live})
+	f.registrar("registro", accounts.RegistrationKeySpec{Name: "Prueba"})
 	f.access = accesslog.Open(accesslog.Options{Dir: filepath.Join(dir, "accesos"), Log: slog.New(slog.NewJSONHandler(f.log, nil))})
 
 	f.pipeline = &operation.Pipeline{Live: f.live, Sandbox: testLive, Ledger: book, Accounts: f.accounts, Now: f.clock, Full: f.full.Load,
@@ -109,7 +117,9 @@ func newFixture(t testing.TB) *fixture {
 	f.table = tableOf(
 		platform.Config{Catalogue: f.sources, Live: f.live, Pipeline: f.pipeline, Now: f.clock, Jobs: f.jobStates, Access: f.access, AccessDays: 365},
 		organization.Config{Accounts: f.accounts, Set: catalog.Embedded(), Now: f.clock},
-		evidence.Config{Catalogue: f.sources, Sandbox: tests, Pipeline: f.pipeline, Now: f.clock}, book)
+		evidence.Config{Catalogue: f.sources, Sandbox: tests, Pipeline: f.pipeline, Now: f.clock},
+
+		registration.Config{Accounts: f.accounts, Catalogs: catalog.Embedded(), Now: f.clock, Send: f.post}, book)
 	f.limit(operation.DefaultKeyRate, operation.DefaultAddressRate)
 	server := must(New(Config{Table: f.table, Pipeline: f.pipeline, Log: slog.New(slog.NewJSONHandler(f.log, nil)), Access: f.access, Trusted: proxies}))
 	f.server = server
@@ -193,6 +203,69 @@ func (f *fixture) key(name string, r accounts.KeyRequest) {
 		f.t.Fatal(err)
 	}
 	f.keys[name] = secret
+}
+
+// registrar makes a registration key of the given name.
+func (f *fixture) registrar(name string, spec accounts.RegistrationKeySpec) accounts.RegistrationKey {
+	secret, key, err := f.accounts.CreateRegistrationKey(context.Background(), spec)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.keys[name] = secret
+	return key
+}
+
+// post takes letters over, as the outbox does.
+func (f *fixture) post(_ string, m mail.Message, _ time.Duration) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.mailErr == nil {
+		f.letters = append(f.letters, m)
+	}
+	return f.mailErr
+}
+
+// sent is what was sent, oldest first.
+func (f *fixture) sent() []mail.Message {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.letters)
+}
+
+var codeInLetter = regexp.MustCompile(`[0-9A-Z]{4}-[0-9A-Z]{4}`)
+
+// code is the code in the newest letter, "" when it has none.
+func (f *fixture) code() string {
+	if all := f.sent(); len(all) > 0 {
+		return codeInLetter.FindString(all[len(all)-1].Text)
+	}
+	return ""
+}
+
+// seededRandom gives the same bytes in every run.
+type seededRandom struct {
+	mu  sync.Mutex
+	src *rand.ChaCha8 // under mu
+}
+
+func newRandom(seed byte) *seededRandom {
+	r := &seededRandom{}
+	r.reseed(seed)
+	return r
+}
+
+// Read implements io.Reader.
+func (r *seededRandom) Read(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.src.Read(p)
+}
+
+// reseed makes what comes next independent of what came before.
+func (r *seededRandom) reseed(seed byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.src = rand.NewChaCha8([32]byte{seed})
 }
 
 // loadStage makes a stage of the mirror the current edition of live keys.
@@ -322,6 +395,9 @@ func (f *fixture) keyHeader(name string) []string {
 	key, ok := f.keys[name]
 	if !ok {
 		key = name // written out in the test
+	}
+	if strings.HasPrefix(key, "svc_reg_") {
+		return []string{"X-Registro-Key: " + key}
 	}
 	return []string{"X-Api-Key: " + key}
 }

@@ -77,7 +77,7 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, refusal error) {
 	if op.Body != nil && refusal == nil {
 		r.Body = ctx.Request.Body()
 	}
-	if keys := h.PeekAll("X-Api-Key"); len(keys) == 1 {
+	if keys := h.PeekAll(op.Auth.KeyHeader()); len(keys) == 1 {
 		r.Key = keys[0]
 	}
 	if op.Service != "" {
@@ -290,7 +290,7 @@ func (e *exchange) fail(err error) {
 		e.log.Error("falla propia al responder", "codigo", f.Code, "request_id", string(e.id), "ruta", e.route, "error", e.redact(err.Error()))
 	}
 	if f.Status == fasthttp.StatusUnauthorized {
-		h.Set("WWW-Authenticate", `ApiKey realm="cotejo"`)
+		h.Set("WWW-Authenticate", e.challenge())
 	}
 	if f.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(f.RetryAfter))
@@ -299,6 +299,14 @@ func (e *exchange) fail(err error) {
 	h.SetContentType("application/json")
 	e.ctx.SetStatusCode(f.Status)
 	e.ctx.Response.SetBody(operation.AppendFailure(nil, err, string(e.id)))
+}
+
+// challenge names the kind of key that the operation asks for.
+func (e *exchange) challenge() string {
+	if op := e.request.Operation; op != nil && op.Auth == operation.Registration {
+		return `RegistroKey realm="cotejo"`
+	}
+	return `ApiKey realm="cotejo"`
 }
 
 // warn names what changed nothing: one of the names may be a typing error. They

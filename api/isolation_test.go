@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"encoding/json"
 	"maps"
 	"net/http"
 	"reflect"
@@ -123,6 +124,34 @@ func sameRefusal(t *testing.T, what string, foreign, absent answer) {
 	if foreign.status != 404 || absent.status != 404 || !bytes.Equal(body, wantBody) || !reflect.DeepEqual(header, wantHeader) {
 		t.Errorf("%s:\n%d %s\n%v\nwhat does not exist:\n%d %s\n%v", what, foreign.status, body, header, absent.status, wantBody, wantHeader)
 	}
+}
+
+// TestRegistrationsAreIsolated: another registration key finds no registration, whether
+// it waits or was confirmed, with the right code or a wrong one, and counts no try.
+func TestRegistrationsAreIsolated(t *testing.T) {
+	f := newFixture(t)
+	f.registrar("ajena", accounts.RegistrationKeySpec{Name: "Ajena"})
+	confirm := func(id, code, key string) answer {
+		body := must(json.Marshal(map[string]any{"registro_id": id, "codigo": code}))
+		return f.sendBody("POST", "/v1/registro/confirmar", body, f.keyHeader(key)...)
+	}
+	v, _ := walk(f.sendBody("POST", "/v1/registro", registrationBody("ana@empresa.mx"), f.keyHeader("registro")...).body, ".registro_id")
+	id, code := v.(string), f.code()
+	strange := func(what string) {
+		t.Helper()
+		written := f.written()
+		for _, try := range []string{code, "0000-0000"} {
+			sameRefusal(t, what, confirm(id, try, "ajena"), confirm("reg_0000000000000", try, "ajena"))
+		}
+		if now := f.written(); now != written {
+			t.Errorf("%s: what was refused wrote %d times", what, now-written)
+		}
+	}
+	strange("waiting")
+	if own := confirm(id, code, "registro"); own.status != 200 {
+		t.Fatalf("%d %s", own.status, own.body)
+	}
+	strange("confirmed")
 }
 
 // written counts the batches that the accounts ever wrote.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"cotejo/accounts"
 	"cotejo/operation"
 	"cotejo/testdata/mirror"
 )
@@ -41,6 +42,10 @@ import (
 //	body contains TEXT          body lacks TEXT
 //	save NAME PATH              later $NAME stands for that text
 //	same                        the body is byte for byte the one before it
+//	registrar NAME [MAX]        a registration key that makes so many accounts, later a KEY
+//	letters N                   so many letters were sent so far
+//	letter contains TEXT        the newest letter; also: letter lacks TEXT, letter to ADDRESS
+//	code NAME                   later $NAME stands for the code in the newest letter
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil {
@@ -166,6 +171,29 @@ func runScript(t *testing.T, file string) {
 				saved[name] = text
 			} else {
 				fail("no text there")
+			}
+		case "registrar":
+			name, most, _ := strings.Cut(rest, " ")
+			spec := accounts.RegistrationKeySpec{Name: name}
+			if most != "" {
+				spec.Max = must(strconv.Atoi(most))
+			}
+			f.registrar(name, spec)
+		case "letters":
+			if got := len(f.sent()); strconv.Itoa(got) != rest {
+				fail("%d were sent", got)
+			}
+		case "letter":
+			all := f.sent()
+			newest := all[len(all)-1]
+			what, text, _ := strings.Cut(rest, " ")
+			whole := newest.Subject + "\n" + newest.Text
+			if has := strings.Contains(whole, text); what == "contains" && !has || what == "lacks" && has || what == "to" && newest.To != text {
+				fail("to %s: %s", newest.To, whole)
+			}
+		case "code":
+			if saved[rest] = f.code(); saved[rest] == "" {
+				fail("no code there")
 			}
 		case "same":
 			if !bytes.Equal(last.body, before) {

@@ -58,6 +58,11 @@ func TestPromises(t *testing.T) {
 	f("field "+empresa+"status:401 detail.saldo", false)
 	f("body "+empresa+"rfc", false)
 	f("path EVENT MONITOREO_69B", false)
+	f("header "+empresa+"X-Api-Key", true)
+	f("header "+empresa+"X-Registro-Key", false)
+	f("header POST /v1/registro X-Registro-Key", true)
+	f("header POST /v1/registro X-Api-Key", false)
+	f("header GET /v1/salud X-Api-Key", false)
 	for _, line := range []string{"code moral", "status 400", "path GET", "nada GET /v1/salud x", "code nada GET /v1/salud x y"} {
 		if _, err := committed().promises(line); err == nil {
 			t.Errorf("%s is understood", line)
@@ -100,9 +105,8 @@ func (c *contract) promises(line string) (bool, error) {
 	var found []map[string]any
 	switch kind {
 	case "path", "query", "header":
-		if kind == "header" && name == "X-Api-Key" {
-			security, _ := operation["security"].([]any)
-			return len(security) > 0, nil
+		if kind == "header" && c.secures(operation, name) {
+			return true, nil
 		}
 		list, _ := operation["parameters"].([]any)
 		for _, p := range list {
@@ -132,6 +136,19 @@ func (c *contract) promises(line string) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// secures tells whether an operation asks for a key in that header.
+func (c *contract) secures(operation map[string]any, header string) bool {
+	security, _ := operation["security"].([]any)
+	for _, one := range security {
+		for scheme := range one.(map[string]any) {
+			if s, _ := c.at("components", "securitySchemes", scheme).(map[string]any); s["in"] == "header" && s["name"] == header {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // operation is what the document says of one, or of an event that is sent.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"cotejo/accounts"
 	"cotejo/catalog"
@@ -76,12 +77,18 @@ var failures = []struct {
 	{is(accounts.ErrUnauthorized), Failure{401, "NO_AUTORIZADO", "Llave ausente o no válida",
 		"El encabezado X-Api-Key falta, aparece más de una vez o no contiene una llave activa.",
 		"Envíe una sola vez el encabezado X-Api-Key con su llave svc_live_… o svc_test_….", 0}},
+	{is(accounts.ErrRegistrationKey), Failure{401, "REGISTRO_NO_AUTORIZADO", "Llave de registro ausente o no válida",
+		"El encabezado X-Registro-Key falta, aparece más de una vez o no contiene una llave de registro activa.",
+		"Envíe una sola vez el encabezado X-Registro-Key con la llave svc_reg_… que le dio quien opera el servicio; las llaves svc_live_… y svc_test_… no registran cuentas.", 0}},
 	{is(ErrForbidden), Failure{403, "SIN_PERMISO", "La llave no permite esta operación",
 		"La llave es válida y no sirve para esta operación: está limitada a otras, o es de otra clase.",
 		"Use una llave de la organización que tenga esta operación; las rutas de administración piden una llave svc_admin_….", 0}},
-	{as[*limitedError], Failure{429, "DEMASIADAS_PETICIONES", "Demasiadas peticiones",
+	{func(err error) bool { _, _, ok := throttled(err); return ok }, Failure{429, "DEMASIADAS_PETICIONES", "Demasiadas peticiones",
 		"Se hicieron más peticiones de las que admite el límite. Esta no se ejecutó ni se cobró.",
 		"Espere los segundos que indica Retry-After y siga más despacio; RateLimit dice cuántas quedan. Si su uso normal necesita más, pídalo a quien opera el servicio.", 1}},
+	{is(accounts.ErrRegistrationLimit), Failure{403, "CUPO_DE_REGISTRO_AGOTADO", "La llave de registro no admite otra cuenta",
+		"La llave de registro ya hizo todas las cuentas que puede hacer.",
+		"Pida otra llave de registro a quien opera el servicio; lo pendiente se conserva 24 horas desde que se emitió su código.", 0}},
 	{is(ErrEncoding), Failure{415, "CODIFICACION_NO_ADMITIDA", "Codificación no admitida",
 		"No se aceptan cuerpos comprimidos (Content-Encoding).",
 		"Envíe el cuerpo sin comprimir y sin el encabezado Content-Encoding.", 0}},
@@ -125,6 +132,18 @@ var failures = []struct {
 	{is(catalog.ErrNotFound), Failure{404, "CLAVE_NO_ENCONTRADA", "La clave no está en el catálogo",
 		"La clave está bien escrita y ningún renglón del catálogo la tiene. No se cobró.",
 		"Revise la clave y que sea de ese catálogo; detail dice en cuál y en qué versión se buscó. Lo que la autoridad haya publicado después de esa versión todavía no está.", 0}},
+	{is(accounts.ErrNoRegistration), Failure{404, "REGISTRO_NO_ENCONTRADO", "El registro no existe",
+		"No hay ningún registro con ese identificador que se haya hecho con esta llave de registro.",
+		"Revise registro_id y que X-Registro-Key sea la llave con la que se registró; un registro sin confirmar se borra después de 24 horas. Repita POST /v1/registro.", 0}},
+	{is(accounts.ErrCodeOver), Failure{409, "CODIGO_NO_VIGENTE", "El código ya no sirve",
+		"El código venció o agotó sus 5 intentos. No se creó ninguna cuenta.",
+		"Repita POST /v1/registro con los mismos datos: se enviará otro código al mismo correo.", 0}},
+	{is(accounts.ErrEmailTaken), Failure{409, "CORREO_CON_CUENTA", "Ese correo ya tiene cuenta",
+		"El código es correcto y, mientras tanto, otra confirmación dio una cuenta a ese correo. No se creó otra.",
+		"Use las llaves de esa cuenta, o pida otras a quien opera el servicio; para una cuenta distinta registre otro correo.", 0}},
+	{as[*accounts.ConfirmedError], Failure{409, "REGISTRO_CONFIRMADO", "El registro ya se confirmó",
+		"La cuenta ya existe y sus llaves se mostraron una sola vez.",
+		"Use las llaves que se entregaron. Si se perdió la respuesta, pida llaves nuevas a quien opera el servicio con el identificador de organización que da detail: no hace falta otra cuenta.", 0}},
 	{is(ErrFull), Failure{503, "ALMACENAMIENTO_LLENO", "Sin espacio para guardar",
 		"El disco del servicio no tiene espacio para guardar otro registro. La consulta no se ejecutó ni se cobró; lo ya guardado se puede leer.",
 		"Repita la petición después de los segundos que indica Retry-After; si continúa, avise a quien opera el servicio.", 60}},
@@ -163,6 +182,23 @@ var failures = []struct {
 		"Repita la petición; si continúa, comunique el request_id.", 0}},
 }
 
+// throttled tells of a refusal for too many requests of one kind what there was too
+// much of, and how long to wait.
+func throttled(err error) (detail string, wait time.Duration, ok bool) {
+	var limited *limitedError
+	var registering *accounts.ThrottledError
+	switch {
+	case errors.As(err, &limited):
+		return limited.detail(), limited.wait, true
+	case errors.As(err, &registering):
+		return "No se hizo nada: " + registering.What + ".", registering.Wait, true
+	}
+	return "", 0, false
+}
+
+// wholeSeconds rounds up: who comes back then is let in.
+func wholeSeconds(d time.Duration) int { return max(1, int((d+time.Second-1)/time.Second)) }
+
 func is(target error) func(error) bool {
 	return func(err error) bool { return errors.Is(err, target) }
 }
@@ -194,9 +230,8 @@ func FailureOf(err error) Failure {
 		if errors.As(err, &overload) {
 			f.RetryAfter = overload.retryAfter
 		}
-		var limited *limitedError
-		if errors.As(err, &limited) {
-			f.RetryAfter = limited.retryAfter()
+		if _, wait, ok := throttled(err); ok {
+			f.RetryAfter = wholeSeconds(wait)
 		}
 		return f
 	}
@@ -256,10 +291,13 @@ func appendFailure(dst []byte, f Failure, err error, requestID string) []byte {
 	var funds *ledger.FundsError
 	var unready *UnreadyError
 	var missing *catalog.NotFoundError
-	var limited *limitedError
+	var confirmed *accounts.ConfirmedError
+	why, _, many := throttled(err)
 	switch {
-	case errors.As(err, &limited):
-		body.Detail = limited.detail()
+	case many:
+		body.Detail = why
+	case errors.As(err, &confirmed):
+		body.Detail = "La cuenta ya existe, es de la organización " + accounts.FormatOrg(confirmed.Org) + ", y sus llaves se mostraron una sola vez."
 	case errors.As(err, &missing):
 		body.Detail = missing.Error()
 	case errors.As(err, &unready):

@@ -29,6 +29,13 @@ func TestFailureOf(t *testing.T) {
 	f(accounts.ErrUnauthorized, 401, "NO_AUTORIZADO")
 	f(refuse(limitKey, time.Second), 429, "DEMASIADAS_PETICIONES")
 	f(&overloadError{3, errLookUps}, 503, "SOBRECARGA")
+	f(accounts.ErrRegistrationKey, 401, "REGISTRO_NO_AUTORIZADO")
+	f(accounts.ErrRegistrationLimit, 403, "CUPO_DE_REGISTRO_AGOTADO")
+	f(accounts.ErrNoRegistration, 404, "REGISTRO_NO_ENCONTRADO")
+	f(accounts.ErrCodeOver, 409, "CODIGO_NO_VIGENTE")
+	f(accounts.ErrEmailTaken, 409, "CORREO_CON_CUENTA")
+	f(&accounts.ConfirmedError{}, 409, "REGISTRO_CONFIRMADO")
+	f(&accounts.ThrottledError{}, 429, "DEMASIADAS_PETICIONES")
 	f(ErrEncoding, 415, "CODIFICACION_NO_ADMITIDA")
 	f(ErrMediaType, 415, "TIPO_NO_ADMITIDO")
 	f(&JSONError{errors.New("x")}, 400, "JSON_INVALIDO")
@@ -50,6 +57,20 @@ func TestFailureOf(t *testing.T) {
 	f(&snapshots.CorruptError{}, 503, "FUENTE_DANADA")
 	f(context.DeadlineExceeded, 503, "TIEMPO_DE_ESPERA")
 	f(errors.New("lo que sea"), 500, "ERROR_INTERNO")
+}
+
+// A wait is told in whole seconds, rounded up: who comes back then is let in.
+func TestRetryAfterOfThrottle(t *testing.T) {
+	f := func(wait time.Duration, want int) {
+		t.Helper()
+		if got := FailureOf(fmt.Errorf("x: %w", &accounts.ThrottledError{Wait: wait})).RetryAfter; got != want {
+			t.Errorf("%v: %d; want %d", wait, got, want)
+		}
+	}
+	f(time.Minute, 60)
+	f(time.Minute-time.Nanosecond, 60)
+	f(time.Nanosecond, 1)
+	f(24*time.Hour, 86400)
 }
 
 // Each refused client is told its own moment to come back.

@@ -22,7 +22,7 @@ import (
 // believed.
 type Request struct {
 	Operation *Operation
-	Key       []byte     // the API key as sent; nil when absent or sent twice
+	Key       []byte     // as sent in Auth.KeyHeader; nil when absent or sent twice
 	Client    netip.Addr // where it comes from, as far as the transport can tell
 	Args      []Arg
 	// Faults are parts of the request that the transport could not decode. They

@@ -17,7 +17,7 @@ func (t Table) CheckOnly(mode accounts.Mode, ids []string) error {
 			return fmt.Errorf("%w: operaciones: no existe «%.64s»; use los operationId de /openapi.json", accounts.ErrInvalid, id)
 		case op.Auth == Open:
 			return fmt.Errorf("%w: operaciones: %s no pide llave", accounts.ErrInvalid, id)
-		case (op.Auth == Admin) != (mode == accounts.Admin):
+		case op.Auth == Registration, (op.Auth == Admin) != (mode == accounts.Admin):
 			return fmt.Errorf("%w: operaciones: a %s no entra una llave de este modo", accounts.ErrInvalid, id)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 // TestCheckOnly: a key is limited to what it could ask, under ids that exist.
 func TestCheckOnly(t *testing.T) {
-	table := Table{{ID: "verSalud", Auth: Open}, {ID: "verUso", Auth: Keyed}, {ID: "verAccesos", Auth: Admin}}
+	table := Table{{ID: "verSalud", Auth: Open}, {ID: "verUso", Auth: Keyed}, {ID: "verAccesos", Auth: Admin}, {ID: "registrarCuenta", Auth: Registration}}
 	f := func(mode accounts.Mode, ids, names string) {
 		t.Helper()
 		err := table.CheckOnly(mode, strings.Fields(ids))
@@ -26,5 +26,7 @@ func TestCheckOnly(t *testing.T) {
 	f(accounts.Live, "verSalud", "verSalud")
 	f(accounts.Live, "verAccesos", "verAccesos")
 	f(accounts.Admin, "verUso", "verUso")
+	f(accounts.Live, "registrarCuenta", "registrarCuenta")
+	f(accounts.Admin, "registrarCuenta", "registrarCuenta")
 	f(accounts.Live, strings.Repeat("x", 1000), strings.Repeat("x", 64)+"»")
 }

@@ -65,7 +65,8 @@ cobrarse dice al final de su descripción qué se guarda; las que no guardan nad
 Con simular=1 no se ejecuta: se cotiza.
 
 Los encabezados RateLimit y RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers) dicen cuántas peticiones quedan a la llave. Sobre el
-límite la respuesta es 429 con Retry-After, y no se cobra nada. Sin una llave válida el límite es de la red de la que se pide.
+límite la respuesta es 429 con Retry-After, y no se cobra nada. Sin una llave válida, y al registrar una
+cuenta, el límite es de la red de la que se pide.
 
 Las consultas GET gratuitas admiten también HEAD; las que se cobran no (405), porque se pagaría por una respuesta que no se recibe.`
 
@@ -117,8 +118,11 @@ func (t Table) OpenAPI() ([]byte, error) {
 		{"paths", paths},
 		{"components", object{
 			{"securitySchemes", object{{"ApiKey", object{
-				{"type", "apiKey"}, {"in", "header"}, {"name", "X-Api-Key"},
+				{"type", "apiKey"}, {"in", "header"}, {"name", Keyed.KeyHeader()},
 				{"description", "Llave de la organización: svc_live_… consulta fuentes reales y consume saldo; svc_test_… responde con datos sintéticos y no cuesta; svc_admin_… solo sirve para la administración."},
+			}}, {"RegistroKey", object{
+				{"type", "apiKey"}, {"in", "header"}, {"name", Registration.KeyHeader()},
+				{"description", "Llave de registro, svc_reg_…: la entrega quien opera el servicio y solo sirve para registrar cuentas nuevas."},
 			}}}},
 			{"parameters", object{{keyHeader, keyParameter()}}},
 			{"headers", headerComponents()},
@@ -211,8 +215,11 @@ func (op *Operation) requestContent() object {
 }
 
 func (op *Operation) security() []any {
-	if op.Auth == Open {
+	switch op.Auth {
+	case Open:
 		return []any{}
+	case Registration:
+		return []any{object{{"RegistroKey", []any{}}}}
 	}
 	return []any{object{{"ApiKey", []any{}}}}
 }
@@ -290,6 +297,8 @@ func (op *Operation) exampleRequest(e Example) string {
 		return op.Method + " " + e.Target + " con una llave svc_test_"
 	case Admin:
 		return op.Method + " " + e.Target + " con una llave svc_admin_"
+	case Registration:
+		return op.Method + " " + e.Target + " con una llave svc_reg_ en X-Registro-Key"
 	}
 	return op.Method + " " + e.Target
 }
@@ -347,7 +356,7 @@ func headerComponents() object {
 		{"X-Sha256", "SHA-256, en hexadecimal, del archivo oficial tal como se recibió, sin comprimir. No aparece si no se conoce antes de enviar.", `^[0-9a-f]{64}$`},
 		{replayedHeader, "Esta respuesta ya se había dado a una petición con la misma Idempotency-Key: no se cobró otra vez.", `^true$`},
 		{"Retry-After", "Segundos que conviene esperar antes de repetir.", `^[0-9]+$`},
-		{rateHeader, "Cuántas peticiones quedan ahora (r) y en cuántos segundos vuelven a estar todas (t). Límite «llave»: las de una llave; «direccion»: las de una red sin llave válida.",
+		{rateHeader, "Cuántas peticiones quedan ahora (r) y en cuántos segundos vuelven a estar todas (t). Límite «llave»: las de una llave; «direccion»: las de una red sin llave válida, y las de registro.",
 			`^"(llave|direccion)";r=[0-9]+;t=[0-9]+$`},
 		{policyHeader, "El límite: cuántas peticiones juntas (q) y en cuántos segundos vuelven a estar todas (w).", `^"(llave|direccion)";q=[0-9]+;w=[0-9]+$`},
 		{"WWW-Authenticate", "Forma de autenticarse.", ``},

@@ -36,7 +36,18 @@ const (
 	Keyed
 	// Admin asks for an operator's key, which no Keyed operation accepts.
 	Admin
+	// Registration asks for a registration key, in a header of its own: there is no
+	// organization yet. Its Principal names the key alone.
+	Registration
 )
+
+// KeyHeader is the header that carries the key of those who ask.
+func (a Auth) KeyHeader() string {
+	if a == Registration {
+		return "X-Registro-Key"
+	}
+	return "X-Api-Key"
+}
 
 // Operation is one thing the service can do. Exactly one of Ask, Compute, Read and
 // Act is set.
@@ -235,7 +246,7 @@ func (op *Operation) check() error {
 		return fmt.Errorf("bad path")
 	case op.Tag == "" || op.Summary == "" || op.Description == "":
 		return fmt.Errorf("undocumented")
-	case op.Auth < Open || op.Auth > Admin:
+	case op.Auth < Open || op.Auth > Registration:
 		return fmt.Errorf("says not who may ask")
 	case op.Probe && op.Auth != Open:
 		return fmt.Errorf("a probe has no key")

@@ -15,10 +15,11 @@ import (
 //
 // Requests with a valid key count for the key and for nothing else: neither many
 // keys behind one address nor somebody who guesses there keeps a valid one out. All
-// others count for the address that they come from.
+// others count for the address that they come from, and so do requests with a
+// registration key, which may stand on a public page: it does not tell who asks.
 type Throttle struct {
 	Keys      *ratelimit.Limiter  // requests under one key
-	Addresses *ratelimit.Limiter  // requests of one client's network without a valid key
+	Addresses *ratelimit.Limiter  // requests of one client's network without a valid API key
 	Guesses   *ratelimit.Attempts // wrong keys of one client's network
 	LookUps   *ratelimit.Limiter  // keys of everybody that are not in memory: reads of the store
 }
@@ -97,9 +98,6 @@ type limitedError struct {
 
 func (e *limitedError) Error() string { return "operation: demasiadas peticiones: " + e.limit }
 
-// retryAfter is the wait in whole seconds, rounded up.
-func (e *limitedError) retryAfter() int { return int((e.wait + time.Second - 1) / time.Second) }
-
 // detail says which limit it was, and what to do.
 func (e *limitedError) detail() string {
 	switch e.limit {
@@ -108,7 +106,7 @@ func (e *limitedError) detail() string {
 	case limitAttempts:
 		return "Desde esta red llegaron demasiadas llaves que no son válidas. Esta no se revisó. Una llave válida sigue funcionando."
 	}
-	return "Desde esta red llegaron demasiadas peticiones sin una llave válida. Esta no se ejecutó."
+	return "Desde esta red llegaron demasiadas peticiones sin una llave válida de organización. Esta no se ejecutó."
 }
 
 var limited = map[string]*metrics.Counter{
@@ -159,6 +157,9 @@ func (p *Pipeline) authorise(r *Request, resp *Response) (err error) {
 		return err
 	}
 	resp.Principal = who
+	if op.Auth == Registration {
+		return nil // it counted for its address
+	}
 	if resp.Quota, err = take(p.Throttle.Keys, limitKey, ratelimit.OfText(who.KeyID)); err != nil {
 		return err
 	}
@@ -173,13 +174,21 @@ func (p *Pipeline) authorise(r *Request, resp *Response) (err error) {
 // other costs its network a request, and no look into the store while it waits for
 // having guessed too often.
 func (p *Pipeline) identify(r *Request, resp *Response) (accounts.Principal, error) {
-	who, remembered, err := p.Accounts.Recognize(r.Key)
-	if remembered && err == nil {
+	recognize, authenticate := p.Accounts.Recognize, p.Accounts.Authenticate
+	if r.Operation.Auth == Registration {
+		recognize, authenticate = p.Accounts.RecognizeRegistrar, p.Accounts.AuthenticateRegistrar
+	}
+	who, remembered, err := recognize(r.Key)
+	valid := remembered && err == nil
+	if valid && r.Operation.Auth != Registration {
 		return who, nil
 	}
 	var limits error
 	if resp.Quota, limits = p.Anonymous(r.Client); limits != nil {
 		return accounts.Principal{}, limits
+	}
+	if valid {
+		return who, nil
 	}
 	t, network := &p.Throttle, ratelimit.OfAddress(r.Client)
 	guessed := t.Guesses != nil && len(r.Key) > 0
@@ -192,9 +201,9 @@ func (p *Pipeline) identify(r *Request, resp *Response) (accounts.Principal, err
 		if t.LookUps != nil && !t.LookUps.Take(0).Allowed {
 			return accounts.Principal{}, p.overloaded(r.Operation.Class(), shedLookUps, errLookUps)
 		}
-		who, err = p.Accounts.Authenticate(r.Key)
+		who, err = authenticate(r.Key)
 	}
-	if guessed && errors.Is(err, accounts.ErrUnauthorized) {
+	if guessed && (errors.Is(err, accounts.ErrUnauthorized) || errors.Is(err, accounts.ErrRegistrationKey)) {
 		t.Guesses.Failed(network)
 	}
 	return who, err
