@@ -2,14 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"cotejo/accounts"
-	"cotejo/admin"
 	"cotejo/civil"
 	"cotejo/products/evidence"
 	"cotejo/products/platform"
@@ -100,17 +97,6 @@ func newKeyReplies(keys []accounts.Key) []keyReply {
 	return replies
 }
 
-// accountsCommand is a handler that reads accountsArgs.
-func accountsCommand[R any](f func(context.Context, accountsArgs) (R, error)) admin.Handler {
-	return func(ctx context.Context, raw json.RawMessage, _ func(string)) (any, error) {
-		var a accountsArgs
-		if err := json.Unmarshal(raw, &a); err != nil {
-			return nil, err
-		}
-		return f(ctx, a)
-	}
-}
-
 func (n *node) createAccount(ctx context.Context, a accountsArgs) (accountReply, error) {
 	account, orgs, err := n.accounts.CreateAccount(ctx, accounts.AccountRequest{Name: a.Name, Entities: a.Entities})
 	return newAccountReply(account, orgs), err
@@ -184,7 +170,7 @@ func (n *node) createKey(ctx context.Context, a accountsArgs) (keyReply, error) 
 		}
 	}
 	// The operations of this program: what their parts are wired to does not matter here.
-	table, err := n.operations(platform.Config{}, evidence.Config{})
+	table, err := n.operations(platform.Config{}, evidence.Config{}, nil)
 	if err != nil {
 		return keyReply{}, err
 	}
@@ -331,16 +317,7 @@ func (a *app) makeKey(command string, args accountsArgs, check string) error {
 	if err := a.change(command, mustExist, args, &r, check); err != nil {
 		return err
 	}
-	var written error
-	err := a.print(r, func() {
-		if _, written = fmt.Fprintf(a.stdout, "%s\n", r.Key); written == nil {
-			fmt.Fprintln(a.stderr, "Guárdela ahora: no se conserva y no se puede mostrar otra vez.")
-		}
-	})
-	if err = errors.Join(err, written); err != nil {
-		return exitWith(exitIO, "la llave %s quedó creada y no se pudo mostrar; desactívela (cotejo keys deactivate %s) y cree otra: %w", r.ID, r.ID, err)
-	}
-	return nil
+	return a.printSecret(r, r.Key, fmt.Sprintf("la llave %s quedó creada y no se pudo mostrar; desactívela (cotejo keys deactivate %s) y cree otra", r.ID, r.ID))
 }
 
 type keysRotate struct {

@@ -75,40 +75,48 @@ type walletArgs struct {
 	Uses    int64  `json:"usos,omitempty"`
 }
 
+// handler is a command that reads its arguments.
+func handler[A, R any](f func(context.Context, A) (R, error)) admin.Handler {
+	return func(ctx context.Context, raw json.RawMessage, _ func(string)) (any, error) {
+		var a A
+		if err := json.Unmarshal(raw, &a); err != nil {
+			return nil, err
+		}
+		return f(ctx, a)
+	}
+}
+
 // commands are the handlers over an open node.
 func (n *node) commands() admin.Commands {
-	on := func(f func(ctx context.Context, a walletArgs) (any, error)) admin.Handler {
-		return func(ctx context.Context, raw json.RawMessage, _ func(string)) (any, error) {
-			var a walletArgs
-			if err := json.Unmarshal(raw, &a); err != nil {
-				return nil, err
-			}
-			return f(ctx, a)
-		}
-	}
 	return admin.Commands{
-		"accounts.create": accountsCommand(n.createAccount),
-		"accounts.list":   accountsCommand(n.listAccounts),
-		"accounts.show":   accountsCommand(n.showAccount),
-		"orgs.create":     accountsCommand(n.createOrganization),
-		"keys.create":     accountsCommand(n.createKey),
-		"keys.rotate":     accountsCommand(n.rotateKey),
-		"keys.deactivate": accountsCommand(n.deactivateKey),
-		"keys.list":       accountsCommand(n.listKeys),
-		"keys.show":       accountsCommand(n.showKey),
-		"wallet.credit":   on(n.creditWallet),
-		"wallet.show": on(func(_ context.Context, a walletArgs) (any, error) {
+		"accounts.create": handler(n.createAccount),
+		"accounts.list":   handler(n.listAccounts),
+		"accounts.show":   handler(n.showAccount),
+		"orgs.create":     handler(n.createOrganization),
+		"keys.create":     handler(n.createKey),
+		"keys.rotate":     handler(n.rotateKey),
+		"keys.deactivate": handler(n.deactivateKey),
+		"keys.list":       handler(n.listKeys),
+		"keys.show":       handler(n.showKey),
+		"wallet.credit":   handler(n.creditWallet),
+		"wallet.show": handler(func(_ context.Context, a walletArgs) (any, error) {
 			org, err := accounts.ParseOrg(a.Org)
 			if err != nil {
 				return nil, err
 			}
 			return n.wallet(org)
 		}),
+		"registro.create":     handler(n.createRegistrar),
+		"registro.list":       handler(n.listRegistrars),
+		"registro.deactivate": handler(n.deactivateRegistrar),
+		"registro.pending":    handler(n.listRegistrations),
+		"registro.code":       handler(n.issueCode),
+
 		"verify":    n.verify,
 		"backup":    n.backup,
 		"jobs.list": n.listJobs,
 		"jobs.run":  n.runJob,
-		"status": on(func(context.Context, walletArgs) (any, error) {
+		"status": handler(func(context.Context, walletArgs) (any, error) {
 			return statusReply{os.Getpid(), civil.Timestamp(n.opened)}, nil
 		}),
 	}

@@ -45,10 +45,15 @@ var settings = []setting{
 	{"shutdown_wait", "2s", "cuánto se sigue atendiendo al cerrar, ya como no listo, para que el balanceador se entere"},
 	{"jobs", "on", "tareas programadas de «cotejo serve»: on, off"},
 	{"limite_llave", operation.DefaultKeyRate, "peticiones de una llave: N/s o N/s,RÁFAGA; 0: sin límite"},
-	{"limite_direccion", operation.DefaultAddressRate, "peticiones sin llave válida de una red (IPv4, o /64 de IPv6): N/s o N/s,RÁFAGA; 0: sin límite"},
+	{"limite_direccion", operation.DefaultAddressRate, "peticiones sin llave válida, o que registran cuentas, de una red (IPv4, o /64 de IPv6): N/s o N/s,RÁFAGA; 0: sin límite"},
 	{"trusted_proxies", "", "redes de los proxies cuyo X-Forwarded-For o Forwarded se cree: 10.0.0.0/8,192.0.2.7; vacía: ninguno"},
 	{"accesos_dias", "365", "días que se conserva el registro de accesos"},
 	{"accesos_max", "4GiB", "tamaño máximo del registro de accesos; 0: sin límite"},
+	{"smtp_addr", "", "servidor de correo, HOST:PUERTO; vacío: no se manda correo y los códigos de registro los da el operador"},
+	{"smtp_from", "", "dirección que firma los correos"},
+	{"smtp_user", "", "cuenta en el servidor de correo; vacía: sin autenticarse"},
+	{"smtp_password_file", "", "archivo con la contraseña de smtp_user, modo 0600"},
+	{"smtp_tls", "starttls", "cifrado hacia el servidor de correo: starttls (obligatorio), implicit (puerto 465), none (solo a esta máquina)"},
 }
 
 // sourceSettings lists what can be configured of each source. They are shown
@@ -239,7 +244,7 @@ func (c configuration) check() error {
 			return err
 		}
 	}
-	return nil
+	return c.checkMail()
 }
 
 // isAddress reports whether a service can be asked to listen there: a port, and a

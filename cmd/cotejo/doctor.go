@@ -33,7 +33,7 @@ func (c *doctorCmd) Run(a *app) error {
 	findings := []finding{
 		checkWritable(dir.path), checkExposed(dir.path), checkDisk(a.config, dir), checkClock(a.config, dir.path), checkPepper(a.config, dir.path),
 		checkAnchor(a.config, dir.path),
-		checkEdition(dir), checkServer(a, dir.path),
+		checkEdition(dir), checkMail(a), checkServer(a, dir.path),
 	}
 	findings = append(findings, checkDatabase(a, dir)...)
 	bad := 0
@@ -209,6 +209,21 @@ func checkEdition(dir *dataDir) finding {
 		}
 	}
 	return finding{false, "edición", err.Error()}
+}
+
+// checkMail connects with TLS and password, and sends nothing.
+func checkMail(a *app) finding {
+	sender, err := a.config.sender(nil)
+	if err == nil && sender == nil {
+		return finding{true, "correo", "sin servidor (smtp_addr): los códigos de registro los da el operador, cotejo registro code"}
+	}
+	if err == nil {
+		err = sender.Probe(a.ctx)
+	}
+	if err != nil {
+		return finding{false, "correo", err.Error()}
+	}
+	return finding{true, "correo", a.config.get("smtp_addr") + " responde"}
 }
 
 func checkServer(a *app, path string) finding {

@@ -53,6 +53,7 @@ func exitCode(err error) int {
 	var anchor *ledger.AnchorError
 	var tampered *backup.TamperedError
 	var errno syscall.Errno
+	var confirmed *accounts.ConfirmedError
 	switch {
 	case errors.As(err, &exit):
 		return exit.code
@@ -65,7 +66,8 @@ func exitCode(err error) int {
 	case errors.Is(err, accounts.ErrPepper), errors.As(err, &anchor), errors.Is(err, ledger.ErrAnchor), errors.Is(err, store.ErrFormat), errors.Is(err, backup.ErrNewer),
 		errors.Is(err, ingest.ErrAccess), errors.Is(err, ingest.ErrUnconfigured):
 		return exitConfig
-	case errors.Is(err, accounts.ErrInvalid), errors.Is(err, accounts.ErrTooManyKeys), errors.Is(err, accounts.ErrTooManyOrganizations), errors.Is(err, ingest.ErrUndated),
+	case errors.Is(err, accounts.ErrInvalid), errors.Is(err, accounts.ErrTooManyKeys), errors.Is(err, accounts.ErrTooManyOrganizations),
+		errors.Is(err, accounts.ErrEmailTaken), errors.As(err, &confirmed), errors.Is(err, ingest.ErrUndated),
 		errors.Is(err, snapshots.ErrNewer), errors.Is(err, snapshots.ErrDecision), errors.Is(err, ingest.ErrUndecidable), errors.Is(err, backup.ErrTarget):
 		return exitUsage
 	case errors.Is(err, ingest.ErrUnavailable), errors.Is(err, store.ErrUnavailable):
@@ -75,7 +77,7 @@ func exitCode(err error) int {
 		return exitTryAgain
 	case errors.As(err, &corrupt), errors.As(err, &tampered), errors.Is(err, ledger.ErrIntegrity):
 		return exitVerifyNo
-	case errors.Is(err, accounts.ErrNotFound), errors.Is(err, jobs.ErrUnknown), errors.Is(err, snapshots.ErrNotFound), errors.Is(err, snapshots.ErrNoEdition),
+	case errors.Is(err, accounts.ErrNotFound), errors.Is(err, accounts.ErrNoRegistration), errors.Is(err, accounts.ErrNoRegistrationKey), errors.Is(err, jobs.ErrUnknown), errors.Is(err, snapshots.ErrNotFound), errors.Is(err, snapshots.ErrNoEdition),
 		errors.Is(err, backup.ErrNoBackup):
 		return exitNotFound
 	case errors.Is(err, ledger.ErrFailed), errors.Is(err, ingest.ErrNoSpace):

@@ -129,7 +129,8 @@ func (d *dataDir) publicFailure(source string, at time.Time) string {
 }
 
 // clean does what limpieza does: it forgets requests that may no longer be
-// repeated and accesses of long ago, and writes down what expired in wallets that
+// repeated, accesses of long ago and registrations whose code is over, finishes or
+// gives up those that were left half-way, and writes down what expired in wallets that
 // nobody uses.
 func (n *node) clean(ctx context.Context, now time.Time, progress func(string)) (jobs.Result, error) {
 	var done []string
@@ -166,7 +167,17 @@ func (n *node) cleanAccounts(ctx context.Context, now time.Time, did func(string
 	if wallets > 0 {
 		did("%d cuentas con abonos o retenciones vencidos", wallets)
 	}
-	return errors.Join(err, swept)
+	pruned, unpruned := n.accounts.PruneRegistrations(ctx, now)
+	if pruned.Forgotten > 0 {
+		did("%d registros vencidos", pruned.Forgotten)
+	}
+	if pruned.Finished > 0 {
+		did("%d registros terminados que no lo decían", pruned.Finished)
+	}
+	if pruned.Abandoned > 0 {
+		did("%d registros a medias que nadie retomó", pruned.Abandoned)
+	}
+	return errors.Join(err, swept, unpruned)
 }
 
 // repairClaims does what reclamos does: it frees what was claimed for an account and

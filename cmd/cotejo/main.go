@@ -50,6 +50,13 @@ type cli struct {
 		Show       keysShow       `cmd:"" help:"Muestra de quién es una llave y qué fue de ella."`
 		List       keysList       `cmd:"" help:"Lista las llaves de una organización o las de administración, sin su secreto."`
 	} `cmd:"" help:"Llaves de la API."`
+	Registro struct {
+		Create     registroCreate     `cmd:"" help:"Crea una llave de registro; se muestra una sola vez."`
+		List       registroList       `cmd:"" help:"Lista las llaves de registro, sin su secreto."`
+		Deactivate registroDeactivate `cmd:"" help:"Desactiva una llave de registro para siempre."`
+		Pending    registroPending    `cmd:"" help:"Lista los registros que esperan su código."`
+		Code       registroCode       `cmd:"" help:"Emite otro código para un registro y lo muestra una sola vez, en lugar del que se envió."`
+	} `cmd:"" help:"Registro de cuentas por sus dueños."`
 	Wallet struct {
 		Credit walletCredit `cmd:"" help:"Abona saldo de paquete."`
 		Show   walletShow   `cmd:"" help:"Muestra saldo y lotes."`

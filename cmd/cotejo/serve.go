@@ -14,6 +14,7 @@ import (
 	"cotejo/api"
 	"cotejo/catalog"
 	"cotejo/machine"
+	"cotejo/mail"
 	"cotejo/operation"
 	"cotejo/products/catalogs"
 	"cotejo/products/company"
@@ -22,6 +23,7 @@ import (
 	"cotejo/products/identifiers"
 	"cotejo/products/organization"
 	"cotejo/products/platform"
+	"cotejo/products/registration"
 	"cotejo/products/wallet"
 	"cotejo/snapshots"
 )
@@ -48,6 +50,7 @@ type service struct {
 	admin             *admin.Server
 	metrics           *metricsServer
 	disk              *machine.Disk
+	outbox            *mail.Outbox // nil: no mail server is configured
 	log               *slog.Logger
 	stopPolling       context.CancelFunc
 	polled            chan struct{}
@@ -113,11 +116,18 @@ func startService(ctx context.Context, n *node, log *slog.Logger) (_ *service, e
 		Live: s.live, Sandbox: s.sandboxLive, Ledger: n.ledger, Accounts: n.accounts, Now: now,
 		Full: s.disk.Full, InputKey: n.inputKey, Throttle: throttle,
 	}
+	var send registration.Send
+	if sender, err := n.config.sender(nil); err != nil {
+		return nil, err
+	} else if sender != nil {
+		s.outbox = mail.NewOutbox(sender.Send, log)
+		send = s.outbox.Add
+	}
 	about := platform.Config{
 		Catalogue: n.sources, Live: s.live, Pipeline: pipeline, Now: now, Jobs: n.jobStates,
 		Conditions: s.conditions(), Notices: s.notices, Lacks: n.config.lacks, Access: s.access, AccessDays: keep.Days,
 	}
-	table, err := n.operations(about, evidence.Config{Catalogue: n.sources, Sandbox: n.sandbox, Pipeline: pipeline, Now: now})
+	table, err := n.operations(about, evidence.Config{Catalogue: n.sources, Sandbox: n.sandbox, Pipeline: pipeline, Now: now}, send)
 	if err != nil {
 		return nil, err
 	}
@@ -154,10 +164,11 @@ func (s *service) keepUses(ctx context.Context) {
 }
 
 // operations are all that the service can do.
-func (n *node) operations(about platform.Config, evident evidence.Config) (operation.Table, error) {
+func (n *node) operations(about platform.Config, evident evidence.Config, send registration.Send) (operation.Table, error) {
 	set := catalog.Embedded()
 	return operation.NewTable(company.Operations(), evidence.Operations(evident), fiscal.Operations(), identifiers.Operations(), catalogs.Operations(),
-		organization.Operations(organization.Config{Accounts: n.accounts, Set: set, Now: now}), wallet.Operations(n.ledger, now), platform.Operations(about))
+		organization.Operations(organization.Config{Accounts: n.accounts, Set: set, Now: now}), wallet.Operations(n.ledger, now), platform.Operations(about),
+		registration.Operations(registration.Config{Accounts: n.accounts, Catalogs: set, Now: now, Send: send}))
 }
 
 // startJobs follows the schedule until the service closes.
@@ -285,6 +296,9 @@ func (s *service) close() error {
 		}
 	}
 	s.access.Close()
+	if s.outbox != nil {
+		s.outbox.Close(grace)
+	}
 	if s.sandboxLive != nil {
 		errs = append(errs, s.sandboxLive.Close())
 	}

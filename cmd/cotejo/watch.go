@@ -159,5 +159,9 @@ func (s *service) notices() (found []platform.Notice) {
 	if alarm := clock.Alarm(); alarm != "" {
 		found = append(found, platform.Notice{Kind: "RELOJ", Message: alarm})
 	}
+	if s.outbox != nil && s.outbox.Failing() != "" { // why is for the log: it names the server
+		found = append(found, platform.Notice{Kind: "CORREO",
+			Message: "El último correo no se pudo entregar al servidor de correo y se reintenta: quien se registra puede no recibir todavía su código."})
+	}
 	return found
 }

@@ -28,15 +28,17 @@ import (
 //go:embed examples/*.json
 var examples embed.FS
 
+// Send takes a letter over, to be tried for so long, in the place of an earlier one
+// about the same that waits.
+type Send func(about string, m mail.Message, life time.Duration) error
+
 // Config is what the operations work with.
 type Config struct {
 	Accounts *accounts.Service
 	Catalogs *catalog.Set
 	Now      func() time.Time
-	// Send takes a letter over, to be tried for so long, in the place of an earlier one
-	// about the same that waits; nil: there is no mail server, and the operator hands
-	// the codes on.
-	Send func(about string, m mail.Message, life time.Duration) error
+	// Send is nil when there is no mail server, and the operator hands the codes on.
+	Send Send
 }
 
 var (
