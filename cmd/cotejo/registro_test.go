@@ -148,6 +148,10 @@ func TestRegistrationEndToEnd(t *testing.T) {
 		t.Errorf("limpieza: %s", out)
 	}
 
+	if v := cotejoJSON[verifyReply](t, "verify", "all", "--data", data); !v.OK || len(v.HalfWay) > 0 {
+		t.Errorf("verify all = %+v", v)
+	}
+
 	ended := cotejoJSON[registrarReply](t, "registro", "deactivate", key.ID, "--data", data)
 	if status, _ := post(t, r.base, "/v1/registro", key.Key, applicant("eva@empresa.mx")); ended.Active || status != 401 {
 		t.Errorf("inactive: %+v, %d", ended, status)
