@@ -26,7 +26,7 @@ import (
 const layers = `cmd/cotejo
 bench
 testdata/mirror
-api mcp jobs admin backup
+api mcp jobs admin backup export
 products/*
 operation documents ingest
 query snapshots/columnar

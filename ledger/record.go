@@ -138,17 +138,11 @@ func (r Reader) Find(org OrgID, sandbox bool, id VerificationID) (Record, error)
 // returns an error, which Records returns. A group is read as it was at one
 // moment.
 func (l *Ledger) Records(fn func(AccountID, Record) error) error {
-	for g := range store.Group(store.Groups) {
-		err := withView(l.store, g, func(v store.View) error {
-			return scanAccounts(v, func(account AccountID) error {
-				return Reader{v, account, l.perm}.scanRecords(func(r Record) error { return fn(account, r) })
-			})
+	return l.Groups(func(v GroupView) error {
+		return v.Accounts(func(account AccountID) error {
+			return v.Records(account, func(r Record) error { return fn(account, r) })
 		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
 func withView(s store.Store, g store.Group, fn func(store.View) error) (err error) {

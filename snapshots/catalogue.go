@@ -155,6 +155,18 @@ func list[M any](c *Catalogue, dir string, read func(int) (M, error)) (good []M,
 	return good, damaged, nil
 }
 
+// VersionText returns the manifest of a version to the byte, as it was published;
+// it fails as Version does.
+func (c *Catalogue) VersionText(id int) ([]byte, error) {
+	return c.manifestText(versionPath(id), new(Version))
+}
+
+// EditionText returns the manifest of an edition to the byte, as it was published;
+// it fails as Version does.
+func (c *Catalogue) EditionText(n int) ([]byte, error) {
+	return c.manifestText(editionPath(n), new(EditionManifest))
+}
+
 // Version reads one manifest; ErrNotFound when there is none.
 func (c *Catalogue) Version(id int) (Version, error) {
 	var v Version

@@ -262,29 +262,35 @@ func decodeManifest(text []byte, into any) error {
 
 // readManifest reads and checks one manifest. A missing one is ErrNotFound.
 func (c *Catalogue) readManifest(rel string, into interface{ check() error }) error {
+	_, err := c.manifestText(rel, into)
+	return err
+}
+
+// manifestText is readManifest and the file's bytes.
+func (c *Catalogue) manifestText(rel string, into interface{ check() error }) ([]byte, error) {
 	f, err := os.Open(c.path(rel))
 	if errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("%w: %s", ErrNotFound, rel)
+		return nil, fmt.Errorf("%w: %s", ErrNotFound, rel)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxManifestBytes+1))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := decodeManifest(text, into); err != nil {
 		var bad *CorruptError
 		if errors.As(err, &bad) {
 			bad.Path = rel
 		}
-		return err
+		return nil, err
 	}
 	if err := into.check(); err != nil {
-		return &CorruptError{Path: rel, Want: "un manifiesto coherente", Got: err.Error()}
+		return nil, &CorruptError{Path: rel, Want: "un manifiesto coherente", Got: err.Error()}
 	}
-	return nil
+	return text, nil
 }
 
 // check refuses what no catalogue of ours ever writes, so that a manifest

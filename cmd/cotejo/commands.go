@@ -114,6 +114,7 @@ func (n *node) commands() admin.Commands {
 
 		"verify":    n.verify,
 		"backup":    n.backup,
+		"export":    n.export,
 		"jobs.list": n.listJobs,
 		"jobs.run":  n.runJob,
 		"status": handler(func(context.Context, walletArgs) (any, error) {
@@ -179,13 +180,18 @@ func (n *node) wallet(org ledger.OrgID) (walletReply, error) {
 // looks are the commands that change no account: they run also where another node
 // has the turn.
 var looks = map[string]bool{
-	"orgs.list": true, "keys.list": true, "wallet.show": true, "verify": true, "jobs.list": true, "jobs.run": true, "backup": true,
+	"orgs.list": true, "keys.list": true, "wallet.show": true, "verify": true, "jobs.list": true, "jobs.run": true, "backup": true, "export": true,
 }
 
 // execute runs a command where the data directory is owned. What fails once the
 // result is there is kept for later: the result must be printed first.
 func (a *app) execute(command string, create access, args, result any) error {
-	progress := func(line string) { fmt.Fprintln(a.stderr, line) }
+	return a.executeTelling(command, create, args, result, func(line string) { fmt.Fprintln(a.stderr, line) })
+}
+
+// executeTelling is execute for a command whose progress is not for a person to
+// read as it comes.
+func (a *app) executeTelling(command string, create access, args, result any, progress func(string)) error {
 	dir, err := a.openData(create)
 	if err != nil {
 		return err

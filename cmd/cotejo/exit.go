@@ -9,6 +9,7 @@ import (
 	"cotejo/accounts"
 	"cotejo/admin"
 	"cotejo/backup"
+	"cotejo/export"
 	"cotejo/ingest"
 	"cotejo/jobs"
 	"cotejo/ledger"
@@ -68,7 +69,8 @@ func exitCode(err error) int {
 		return exitConfig
 	case errors.Is(err, accounts.ErrInvalid), errors.Is(err, accounts.ErrTooManyKeys), errors.Is(err, accounts.ErrTooManyOrganizations),
 		errors.Is(err, accounts.ErrEmailTaken), errors.As(err, &confirmed), errors.Is(err, ingest.ErrUndated),
-		errors.Is(err, snapshots.ErrNewer), errors.Is(err, snapshots.ErrDecision), errors.Is(err, ingest.ErrUndecidable), errors.Is(err, backup.ErrTarget):
+		errors.Is(err, snapshots.ErrNewer), errors.Is(err, snapshots.ErrDecision), errors.Is(err, ingest.ErrUndecidable), errors.Is(err, backup.ErrTarget),
+		errors.Is(err, export.ErrTarget):
 		return exitUsage
 	case errors.Is(err, ingest.ErrUnavailable), errors.Is(err, store.ErrUnavailable):
 		return exitUnavailable

@@ -79,6 +79,7 @@ type cli struct {
 	} `cmd:"" name:"config" help:"Configuración."`
 	Backup  backupCmd    `cmd:"" help:"Respalda la carpeta de datos, también mientras se sirve."`
 	Restore restoreCmd   `cmd:"" help:"Comprueba un respaldo y hace de él una carpeta de datos nueva."`
+	Export  exportCmd    `cmd:"" help:"Exporta las cuentas a tablas para SQL, o como evidencia, también mientras se sirve."`
 	Doctor  doctorCmd    `cmd:"" help:"Revisa la carpeta de datos y la máquina."`
 	Bench   benchCmd     `cmd:"" help:"Mide lo que se afirma, como razones."`
 	Bare    benchBareCmd `cmd:"" name:"bench-bare" hidden:""`
