@@ -1,0 +1,294 @@
+package main
+
+import (
+	"bytes"
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/file"
+
+	"cotejo/civil"
+	"cotejo/export"
+)
+
+var update = flag.Bool("update", false, "write the evidence that the verificador is tested with anew")
+
+// stranger builds the verifier that shares no code with this program, and returns
+// what runs it: what it prints, and its exit code.
+func stranger(t *testing.T) func(args ...string) (string, int) {
+	t.Helper()
+	binary := t.TempDir() + "/verificador"
+	build := exec.Command("go", "build", "-o", binary, ".")
+	build.Dir = "../../verificador"
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return func(args ...string) (string, int) {
+		t.Helper()
+		cmd := exec.Command(binary, args...)
+		out, err := cmd.CombinedOutput()
+		if cmd.ProcessState == nil {
+			t.Fatal(err)
+		}
+		return string(out), cmd.ProcessState.ExitCode()
+	}
+}
+
+func runExport(t *testing.T, kind, data string, more ...string) (dir string, r exportReply) {
+	t.Helper()
+	dir = t.TempDir() + "/" + kind
+	args := append([]string{"export", "--" + kind, dir, "--data", data}, more...)
+	return dir, cotejoJSON[exportReply](t, args...)
+}
+
+func rowsIn(r exportReply, path string) int64 {
+	for _, f := range r.Files {
+		if f.Path == path {
+			return f.Rows
+		}
+	}
+	return -1
+}
+
+// TestEvidenceIsVerifiedByAStranger gives real evidence to a program that was written
+// from its description: it finds nothing wrong, and what is wrong it finds.
+func TestEvidenceIsVerifiedByAStranger(t *testing.T) {
+	verificador := stranger(t)
+	inNovember(t)
+	november := now
+	now = func() time.Time { return time.Date(2026, 7, 10, 16, 0, 0, 0, time.UTC) }
+	data := loadedData(t, 0)
+	now = november
+	cotejo(t, 0, "ingest", "--file", "sat_69b="+stageFile(t, 1), "--data", data)
+	ask(t, data, "EFO010101AA1", "ZZZ010101AA1", "EFO010101AA1?en_fecha=2026-08-10", "PRE010101AA1?en_fecha=2026-01-10")
+	anchor := t.TempDir() + "/ancla.json"
+	if err := os.WriteFile(anchor, must(os.ReadFile(data+"/ancla.json"))(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	first, r := runExport(t, "evidence", data)
+	if r.Kind != export.KindEvidence || rowsIn(r, "actas.jsonl") != 4 || rowsIn(r, "registros.jsonl") != 4 ||
+		rowsIn(r, "versiones/1.json") != 1 || rowsIn(r, "ediciones/1.json") != 1 || rowsIn(r, "ediciones/2.json") != 1 || rowsIn(r, "ancla.json") != 1 || uint64(rowsIn(r, "cadena.jsonl")) != r.Batches {
+		t.Errorf("%+v", r)
+	}
+	f := func(wantCode int, want string, args ...string) {
+		t.Helper()
+		if out, code := verificador(args...); code != wantCode || !strings.Contains(out, want) {
+			t.Errorf("verificador %v: código %d, se esperaba %d y «%s»\n%s", args, code, wantCode, want, out)
+		}
+	}
+	f(0, "revisado: 4 respuestas", first, "-ancla", anchor)
+	f(0, r.Sum, first)
+
+	if *update {
+		to := "../../verificador/testdata/evidencia"
+		if err := os.RemoveAll(to); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.CopyFS(to, os.DirFS(first)); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	// More is answered: the earlier evidence is a part of the later, not the reverse.
+	cotejo(t, 0, "ingest", "--file", "sat_69b="+stageFile(t, 2), "--data", data)
+	ask(t, data, "EFO010101AA1")
+	second, _ := runExport(t, "evidence", data)
+	f(0, "exportación anterior: 4 respuestas siguen aquí", second, "-anterior", first, "-ancla", anchor)
+	f(exitVerifyNo, "la exportación anterior: en el grupo", first, "-anterior", second)
+	later := must(os.ReadFile(data + "/ancla.json"))(t)
+	if err := os.WriteFile(anchor, later, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f(exitVerifyNo, "no está en la cadena", first, "-ancla", anchor)
+
+	// Of one organization; and the other kind, of which it knows the files only.
+	all := cotejoJSON[[]accountReply](t, "accounts", "list", "--data", data)
+	var counts []int64
+	for _, a := range all {
+		org := a.Orgs[0]
+		one, r := runExport(t, "evidence", data, "--org", org.ID)
+		counts = append(counts, rowsIn(r, "actas.jsonl"))
+		f(0, "solo de "+org.ID, one)
+		if said := failing(t, exitUsage, "export", "--evidence", t.TempDir(), "--org", org.Twin, "--data", data); !strings.Contains(said, "la organización es "+org.ID) {
+			t.Error(said)
+		}
+	}
+	if slices.Sort(counts); !slices.Equal(counts, []int64{1, 4}) {
+		t.Errorf("%v respuestas", counts)
+	}
+	tables, _ := runExport(t, "parquet", data)
+	f(0, "3 archivos", tables)
+
+	if err := os.Remove(first + "/MANIFIESTO.json"); err != nil {
+		t.Fatal(err)
+	}
+	f(exitUsage, "una exportación que se interrumpió no lo tiene", first)
+}
+
+// TestExportsWhileServing exports through a server under load: every answer that was
+// given before is in both exports.
+func TestExportsWhileServing(t *testing.T) {
+	verificador := stranger(t)
+	data, org, key := shop(t)
+	s := serveChild(t, data)
+	seen := &answers{sha: map[string]string{}}
+	stop := make(chan struct{})
+	wg := load(t, s, key, 4, stop, seen.add)
+	waitFor(t, func() bool { return t.Failed() || seen.count() >= 200 }, func() string { return "sin carga: " + s.log.String() })
+	before := seen.copy()
+	dir, r := runExport(t, "evidence", data)
+	tables, q := runExport(t, "parquet", data, "--org", org)
+	close(stop)
+	wg.Wait()
+	if code := s.stop(t); code != 0 {
+		t.Fatalf("código %d: %s", code, s.log)
+	}
+	if out, code := verificador(dir); code != 0 {
+		t.Errorf("código %d\n%s", code, out)
+	}
+	actas := string(must(os.ReadFile(dir + "/actas.jsonl"))(t))
+	ids := strings.Join(textsOf(t, tables+"/registros.parquet"), "\n")
+	for id, sha := range before {
+		if !strings.Contains(actas, `"registro_sha256":"`+sha+`","verification_id":"`+id+`"`) || !strings.Contains(ids, id) {
+			t.Errorf("falta %s", id)
+		}
+	}
+	if rowsIn(r, "actas.jsonl") < int64(len(before)) || rowsIn(q, "registros.parquet") < rowsIn(r, "actas.jsonl") ||
+		rowsIn(q, "movimientos.parquet") != rowsIn(q, "registros.parquet")+1 {
+		t.Errorf("%d antes; %+v; %+v", len(before), r, q)
+	}
+	// The same content once nobody writes: the same bytes, with and without a server.
+	one, _ := runExport(t, "parquet", data)
+	s = serveChild(t, data)
+	two, _ := runExport(t, "parquet", data)
+	if code := s.stop(t); code != 0 {
+		t.Fatalf("código %d: %s", code, s.log)
+	}
+	for _, name := range []string{"registros.parquet", "movimientos.parquet", "uso.parquet"} {
+		if a, b := must(os.ReadFile(one+"/"+name))(t), must(os.ReadFile(two+"/"+name))(t); !bytes.Equal(a, b) {
+			t.Errorf("%s difiere: %d y %d bytes", name, len(a), len(b))
+		}
+	}
+}
+
+// textsOf reads every text in every column of a table.
+func textsOf(t *testing.T, path string) (texts []string) {
+	t.Helper()
+	r := must(file.OpenParquetFile(path, false))(t)
+	defer r.Close()
+	for g := range r.NumRowGroups() {
+		for c := range r.MetaData().Schema.NumColumns() {
+			chunk, ok := must(r.RowGroup(g).Column(c))(t).(*file.ByteArrayColumnChunkReader)
+			for ok && chunk.HasNext() {
+				var values [512]parquet.ByteArray
+				var levels [2][512]int16
+				_, n, err := chunk.ReadBatch(int64(len(values)), values[:], levels[0][:], levels[1][:])
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, v := range values[:n] {
+					texts = append(texts, string(v))
+				}
+			}
+		}
+	}
+	return texts
+}
+
+// TestExportsHoldNoSecret looks for keys, their secret, and full numbers of cards and
+// accounts in every file and every value of both exports.
+func TestExportsHoldNoSecret(t *testing.T) {
+	data, org, key := shop(t)
+	test := cotejoJSON[keyReply](t, "keys", "create", "--org", org, "--mode", "test", "--data", data).Key
+	const clabe, card = "002010077777777771", "4111111111111111"
+	s := serveChild(t, data)
+	s.mustGet(t, 200, "/v1/empresa/EFO010101AA1", key)
+	s.mustGet(t, 200, "/v1/empresa/EFO010101AA1", test)
+	s.mustGet(t, 200, "/v1/utilidades/clabe/"+clabe, key)
+	req := must(http.NewRequest("POST", s.base+"/v1/utilidades/tarjeta", strings.NewReader(`{"pan":"`+card+`"}`)))(t)
+	req.Header.Set("X-Api-Key", key)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Idempotency-Key", "canario-de-idempotencia")
+	resp := must(http.DefaultClient.Do(req))(t)
+	resp.Body.Close()
+	if resp.StatusCode != 200 {
+		t.Fatalf("tarjeta: %d", resp.StatusCode)
+	}
+	if code := s.stop(t); code != 0 {
+		t.Fatalf("código %d: %s", code, s.log)
+	}
+	pepper := must(os.ReadFile(data + "/pepper"))(t)
+	var all strings.Builder
+	for _, kind := range []string{"parquet", "evidence"} {
+		dir, _ := runExport(t, kind, data)
+		err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+			if err != nil || e.IsDir() {
+				return err
+			}
+			all.Write(must(os.ReadFile(path))(t))
+			if strings.HasSuffix(path, ".parquet") {
+				fmt.Fprintln(&all, textsOf(t, path))
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := all.String()
+	if strings.Count(text, `"rfc":"EFO010101AA1"`) < 2 || !strings.Contains(text, "UTIL") {
+		t.Fatal("the test proves nothing")
+	}
+	for _, secret := range []string{
+		key, test, key[len("svc_live_"):], test[len("svc_test_"):], key[len(key)-20:], "svc_live_", "svc_test_",
+		string(pepper), hex.EncodeToString(pepper), clabe, clabe[6:17], card, card[:12], "canario-de-idempotencia",
+	} {
+		if strings.Contains(text, secret) {
+			t.Errorf("an export holds %q", secret)
+		}
+	}
+}
+
+func TestExportCommandLine(t *testing.T) {
+	data, ids := answered(t, "EFO010101AA1")
+	to := t.TempDir()
+	failing(t, exitUsage, "export", "--data", data)
+	failing(t, exitUsage, "export", "--parquet", to+"/a", "--evidence", to+"/b", "--data", data)
+	failing(t, exitUsage, "export", "--parquet", data+"/a", "--data", data)
+	failing(t, exitUsage, "export", "--parquet", to+"/a", "--org", "org_1", "--data", data)
+	failing(t, exitNotFound, "export", "--parquet", to+"/a", "--org", "org_0000000000001", "--data", data)
+	failing(t, exitNotFound, "export", "--parquet", to+"/a", "--data", t.TempDir()+"/nada")
+	if left, _ := os.ReadDir(to); len(left) > 0 {
+		t.Errorf("quedó %v", left)
+	}
+	out := cotejo(t, 0, "export", "--evidence", to, "--data", data)
+	if !strings.Contains(out, "actas.jsonl") || !strings.Contains(out, "manifiesto_sha256") {
+		t.Error(out)
+	}
+	failing(t, exitUsage, "export", "--evidence", to, "--data", data)
+	if acta := string(must(os.ReadFile(to + "/actas.jsonl"))(t)); !strings.Contains(acta, ids[0]) || !strings.Contains(acta, civil.Of(now()).String()) {
+		t.Error(acta)
+	}
+
+	// A missing manifest is said, and leaves nothing.
+	if err := os.Remove(data + "/fuentes/versions/1.json"); err != nil {
+		t.Fatal(err)
+	}
+	lost := t.TempDir()
+	if said := failing(t, exitNotFound, "export", "--evidence", lost, "--data", data); !strings.Contains(said, "versions/1.json") {
+		t.Error(said)
+	}
+	if left, _ := os.ReadDir(lost); len(left) > 0 {
+		t.Errorf("quedó %v", left)
+	}
+}

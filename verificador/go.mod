@@ -1,0 +1,3 @@
+module verificador
+
+go 1.26.0
