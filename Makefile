@@ -6,6 +6,8 @@ LINTER  ?= $(shell command -v golangci-lint || ls "$$($(GO) env GOPATH)/bin/gola
 
 # ./... passes over folders named testdata; the mirror is a package like any other.
 PACKAGES := ./... ./testdata/mirror
+# A module of its own, with the standard library alone: what it finds must not rest on our code.
+VERIFIER := verificador
 # Where two goroutines can disagree about money, about keys or about which files are current.
 RACED    := ./store/... ./snapshots/... ./accounts ./api/... ./admin ./accesslog ./ratelimit
 # Where a process is killed while it writes, and the mistakes that the crash test must find.
@@ -20,7 +22,7 @@ FUZZTIME ?= 10s
 export GOFLAGS := -mod=readonly
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test postgres check fmt vet lint race kill bench fuzz openapi clean
+.PHONY: help build demo test postgres check fmt vet lint race kill flips bench fuzz openapi clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | \
@@ -34,13 +36,14 @@ demo: build ## everything running on invented data: first verified answer, keys 
 
 test: ## every test
 	$(GO) test $(PACKAGES)
+	cd $(VERIFIER) && $(GO) test ./...
 
 postgres: ## the tests of the PostgreSQL engine, on the server of COTEJO_POSTGRES or on one that it starts
 	@run=; test -n "$$COTEJO_POSTGRES" || run=.ci/postgres; set -x; \
 		$$run $(GO) test -count=1 -v -run 'Postgres|Race|AgainstModel/postgres|CutConnections|TwoNodesSteal|TerminatedBackends|KilledServer$$|Standby|FrozenNode|Database' \
 		./store ./ledger ./cmd/cotejo
 
-check: fmt vet lint race kill ## what CI runs besides the tests
+check: fmt vet lint race kill flips ## what CI runs besides the tests
 
 fmt: ## fails and names the files that gofmt would change
 	@files=$$(git ls-files --cached --others --exclude-standard -- '*.go' | xargs gofmt -l); \
@@ -48,9 +51,10 @@ fmt: ## fails and names the files that gofmt would change
 
 vet: ## go vet
 	$(GO) vet $(PACKAGES)
+	cd $(VERIFIER) && $(GO) vet ./...
 
 lint: ## golangci-lint, when it is installed (.ci/run names the version)
-	@if [ -n "$(LINTER)" ]; then "$(LINTER)" run $(PACKAGES); else echo "golangci-lint is not installed: skipped"; fi
+	@if [ -n "$(LINTER)" ]; then "$(LINTER)" run $(PACKAGES) && cd $(VERIFIER) && "$(LINTER)" run ./...; else echo "golangci-lint is not installed: skipped"; fi
 
 race: ## the tests of whatever shares money, keys or files between goroutines, under the race detector
 	$(GO) test -race -short $(RACED)
@@ -59,6 +63,9 @@ race: ## the tests of whatever shares money, keys or files between goroutines, u
 kill: ## kill -9 of a writing process, KILLS times: no acknowledged write may be missing; and the mutants
 	COTEJO_KILLS=$(KILLS) $(GO) test -count=1 -v -run Kill $(KILLED)
 	$(GO) test -count=1 -tags mutants -run Mutant ./ledger
+
+flips: ## every byte of an evidence export changed, one at a time; make test tries a sample
+	cd $(VERIFIER) && COTEJO_FLIPS=all $(GO) test -count=1 -v -run 'Flipped|Altered' ./...
 
 bench: build ## what we claim about speed, as ratios
 	bin/cotejo bench company

@@ -44,6 +44,8 @@ const (
 	domain = "query"
 	// columnar is the only room that may open a DuckDB file.
 	columnar = "snapshots/columnar"
+	// verifier is a module of its own: what it finds must not rest on our code.
+	verifier = "verificador"
 )
 
 // columnarUsers load and export; the server answers from immutable lookup files.
@@ -127,6 +129,9 @@ func TestImportsPointDown(t *testing.T) {
 		name = filepath.ToSlash(name)
 		if d.IsDir() {
 			fixtures := d.Name() == "testdata" && name != "testdata"
+			if name == verifier {
+				return filepath.SkipDir // TestTheSecondVerifierIsApart
+			}
 			if name != "." && (fixtures || d.Name()[0] == '.' || d.Name()[0] == '_') {
 				return filepath.SkipDir
 			}
@@ -216,6 +221,18 @@ func TestViolationsAreSeen(t *testing.T) {
 	f("products", "fmt", "has no place in the layers")
 	f("api", "cotejo/util", "has no place in the layers")
 	f("api", "cotejo", "holds no package")
+}
+
+// TestTheSecondVerifierIsApart holds that it is another module, so that no package of
+// this one can be imported there, and that nothing here imports it.
+func TestTheSecondVerifierIsApart(t *testing.T) {
+	text, err := os.ReadFile(verifier + "/go.mod")
+	if err != nil || strings.Contains(string(text), "require") || strings.Contains(string(text), "replace") {
+		t.Errorf("%s/go.mod: %v\n%s", verifier, err, text)
+	}
+	if found := violations("cmd/cotejo", module+"/"+verifier); len(found) != 1 {
+		t.Errorf("its import is accepted: %q", found)
+	}
 }
 
 // TestDesignShowsTheLayers keeps the page and the test one law.

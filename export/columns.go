@@ -13,7 +13,7 @@ import (
 // text. Both bound memory, and both depend on the content alone.
 const (
 	groupRows  = 1 << 16
-	groupBytes = 32 << 20
+	groupBytes = 8 << 20
 )
 
 // createdBy stands in every file in the place of a library's name and version.

@@ -167,7 +167,14 @@ func (c *catalogue) answer(text, beside []byte) (a acta, what string) {
 	if what != "" {
 		return a, what
 	}
+	var lists map[string]json.RawMessage
+	if err := json.Unmarshal(g.Result, &lists); err != nil {
+		return a, "resultado: " + err.Error()
+	}
 	for source, k := range a.Known {
+		if _, asked := lists[source]; !asked {
+			return a, fmt.Sprintf("conocida habla de %s y el registro no", source)
+		}
 		if k == nil {
 			continue
 		}

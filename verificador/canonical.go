@@ -8,7 +8,9 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // canonical refuses a text that is not canonical JSON (RFC 8785): it is read and
@@ -69,9 +71,7 @@ func appendValue(dst []byte, v any) ([]byte, error) {
 		for name := range v {
 			names = append(names, name)
 		}
-		slices.SortFunc(names, func(a, b string) int {
-			return slices.Compare(utf16.Encode([]rune(a)), utf16.Encode([]rune(b)))
-		})
+		slices.SortFunc(names, byUnits)
 		dst = append(dst, '{')
 		for i, name := range names {
 			if i > 0 {
@@ -85,6 +85,22 @@ func appendValue(dst []byte, v any) ([]byte, error) {
 		return append(dst, '}'), nil
 	}
 	return nil, fmt.Errorf("valor de tipo %T", v)
+}
+
+// byUnits orders by UTF-16 code units. That is the order of bytes in UTF-8, but for
+// characters beyond the first plane, whose units begin with D8 to DB.
+func byUnits(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	for n > 0 && n < len(a) && !utf8.RuneStart(a[n]) {
+		n--
+	}
+	if n == len(a) || n == len(b) || a[n] < 0x80 || b[n] < 0x80 {
+		return strings.Compare(a[n:], b[n:])
+	}
+	return slices.Compare(utf16.Encode([]rune(a[n:])), utf16.Encode([]rune(b[n:])))
 }
 
 func appendString(dst []byte, s string) []byte {

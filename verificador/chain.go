@@ -121,8 +121,8 @@ func checkChain(dir fs.FS, m *manifest, pins []pinned, r *report) (err error) {
 func follows(before, digest string, seq uint64) (string, error) {
 	a, errA := hex.DecodeString(before)
 	b, errB := hex.DecodeString(digest)
-	if errA != nil || errB != nil || len(a) != sha256.Size || len(b) != sha256.Size {
-		return "", errors.New("no es un SHA-256")
+	if errA != nil || errB != nil || len(a) != sha256.Size || len(b) != sha256.Size || strings.ToLower(digest) != digest {
+		return "", errors.New("no es un SHA-256 en minúsculas")
 	}
 	return hash(binary.BigEndian.AppendUint64(append(a, b...), seq)), nil
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"sync"
 )
 
 // errFormat says that a folder is no export that this program knows.
@@ -150,6 +151,8 @@ func checkFiles(dir fs.FS, m *manifest, r *report) error {
 	return err
 }
 
+var rooms = sync.Pool{New: func() any { return new([64 << 10]byte) }}
+
 func measure(dir fs.FS, path string) (file, error) {
 	f, err := dir.Open(path)
 	if err != nil {
@@ -158,9 +161,10 @@ func measure(dir fs.FS, path string) (file, error) {
 	defer f.Close()
 	sum := sha256.New()
 	got := file{Path: path}
-	room := make([]byte, 64<<10)
+	room := rooms.Get().(*[64 << 10]byte)
+	defer rooms.Put(room)
 	for {
-		n, err := f.Read(room)
+		n, err := f.Read(room[:])
 		sum.Write(room[:n])
 		got.Bytes += int64(n)
 		got.Rows += int64(bytes.Count(room[:n], []byte("\n")))
@@ -198,7 +202,7 @@ func openLines(dir fs.FS, path string) (*lines, error) {
 		return nil, err
 	}
 	s := bufio.NewScanner(f)
-	s.Buffer(make([]byte, 64<<10), maxLine)
+	s.Buffer(make([]byte, 4<<10), maxLine)
 	s.Split(func(data []byte, atEOF bool) (int, []byte, error) {
 		if i := bytes.IndexByte(data, '\n'); i >= 0 {
 			return i + 1, data[:i], nil

@@ -16,6 +16,10 @@ func verify(dir fs.FS, o options) (*report, error) {
 	if err := checkFiles(dir, &m, r); err != nil {
 		return r, err
 	}
+	if len(r.faults) > 0 {
+		r.cannot("lo demás: los archivos no son los del manifiesto")
+		return r, nil
+	}
 	if m.Kind == "parquet" {
 		r.cannot("lo que dicen las tablas: aquí solo se revisa que sean los archivos del manifiesto")
 		return r, nil

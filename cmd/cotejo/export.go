@@ -30,6 +30,14 @@ type exportReply struct {
 	Seconds float64       `json:"segundos"`
 }
 
+// size is how much was written, the manifest apart.
+func (r *exportReply) size() (p export.Progress) {
+	for _, f := range r.Files {
+		p.Rows, p.Bytes = p.Rows+f.Rows, p.Bytes+f.Bytes
+	}
+	return p
+}
+
 // export exports the accounts of the open node, while it serves.
 func (n *node) export(ctx context.Context, raw json.RawMessage, progress func(string)) (any, error) {
 	var args exportArgs
@@ -73,40 +81,51 @@ func (n *node) orgOf(text string) (ledger.OrgID, error) {
 	return id, err
 }
 
-// exportEvery is the least time between two words of progress.
+// exportEvery is the least time between two words of progress within a group.
 const exportEvery = 200 * time.Millisecond
 
-// exported says how far an export is, for exportProgress.
+// exported says how far an export is, for exportProgress: at every group, and now and
+// then within it.
 func exported(progress func(string)) func(export.Progress) {
-	said := time.Now()
+	var said time.Time
+	group := -1
 	return func(p export.Progress) {
-		if time.Since(said) < exportEvery {
+		if p.Group == group && time.Since(said) < exportEvery {
 			return
 		}
-		said = time.Now()
+		said, group = time.Now(), p.Group
 		if line, err := json.Marshal(p); err == nil {
 			progress(string(line))
 		}
 	}
 }
 
-// exportProgress draws what the server says: a bar on a terminal, else a line for
-// the whole export.
+// exportProgress draws what the owner of the accounts says: a bar on a terminal,
+// otherwise a line for each group that is done.
 type exportProgress struct {
 	to   *ingest.Progress
 	kind string
+	at   export.Progress
 }
-
-const exporting ingest.Phase = "exportando"
 
 func (p *exportProgress) line(text string) {
 	var at export.Progress
-	if json.Unmarshal([]byte(text), &at) == nil {
-		p.to.Report(ingest.Step{
-			Source: fmt.Sprintf("%s, grupo %d de %d", p.kind, at.Group+1, export.Groups),
-			Phase:  exporting, Bytes: at.Bytes, Rows: int(at.Rows),
-		})
+	if json.Unmarshal([]byte(text), &at) != nil {
+		return
 	}
+	if at.Group != p.at.Group {
+		p.report(p.at.Group, at, true)
+	}
+	p.at = at
+	p.report(at.Group, at, false)
+}
+
+// report tells of a group, whose rows and bytes are those of the export so far.
+func (p *exportProgress) report(group int, at export.Progress, done bool) {
+	p.to.Report(ingest.Step{
+		Source: p.kind, Phase: ingest.Phase(fmt.Sprintf("grupo_%d/%d", group+1, export.Groups)),
+		Bytes: at.Bytes, Rows: int(at.Rows), Done: done,
+	})
 }
 
 type exportCmd struct {
@@ -125,9 +144,12 @@ func (c *exportCmd) Run(a *app) error {
 	if args.Dir, err = filepath.Abs(args.Dir); err != nil {
 		return err
 	}
-	p := exportProgress{ingest.NewProgress(a.stderr), args.Kind}
+	p := exportProgress{to: ingest.NewProgress(a.stderr), kind: args.Kind}
 	var r exportReply
 	err = a.executeTelling("export", mustExist, args, &r, p.line)
+	if err == nil {
+		p.report(export.Groups-1, r.size(), true)
+	}
 	p.to.Done()
 	if a.ctx.Err() != nil {
 		return a.ctx.Err()
@@ -139,11 +161,7 @@ func (c *exportCmd) Run(a *app) error {
 		return err
 	}
 	return a.print(r, func() {
-		var bytes int64
-		for _, f := range r.Files {
-			bytes += f.Bytes
-		}
-		fmt.Fprintf(a.stdout, "✓ %s en %s: %d archivos, %.1f MB, %.1f s\n", r.Kind, r.Dir, len(r.Files), float64(bytes)/1e6, r.Seconds)
+		fmt.Fprintf(a.stdout, "✓ %s en %s: %d archivos, %.1f MB, %.1f s\n", r.Kind, r.Dir, len(r.Files), float64(r.size().Bytes)/1e6, r.Seconds)
 		for _, f := range r.Files {
 			fmt.Fprintf(a.stdout, "  %-22s %10d filas  %12d bytes  %s\n", f.Path, f.Rows, f.Bytes, f.SHA256)
 		}

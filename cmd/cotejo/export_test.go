@@ -70,7 +70,7 @@ func TestEvidenceIsVerifiedByAStranger(t *testing.T) {
 	data := loadedData(t, 0)
 	now = november
 	cotejo(t, 0, "ingest", "--file", "sat_69b="+stageFile(t, 1), "--data", data)
-	ask(t, data, "EFO010101AA1", "ZZZ010101AA1", "EFO010101AA1?en_fecha=2026-08-10", "PRE010101AA1?en_fecha=2026-01-10")
+	ask(t, data, "ZZZ010101AA1", "PRE010101AA1", "ZZZ010101AA1?en_fecha=2026-01-10", "EFO010101AA1?en_fecha=2026-08-10")
 	anchor := t.TempDir() + "/ancla.json"
 	if err := os.WriteFile(anchor, must(os.ReadFile(data+"/ancla.json"))(t), 0o600); err != nil {
 		t.Fatal(err)
@@ -271,9 +271,14 @@ func TestExportCommandLine(t *testing.T) {
 	if left, _ := os.ReadDir(to); len(left) > 0 {
 		t.Errorf("quedó %v", left)
 	}
-	out := cotejo(t, 0, "export", "--evidence", to, "--data", data)
-	if !strings.Contains(out, "actas.jsonl") || !strings.Contains(out, "manifiesto_sha256") {
-		t.Error(out)
+	var out, errOut bytes.Buffer
+	if code := run(t.Context(), []string{"export", "--evidence", to, "--data", data}, &out, &errOut); code != 0 ||
+		!strings.Contains(out.String(), "actas.jsonl") || !strings.Contains(out.String(), "manifiesto_sha256") {
+		t.Errorf("código %d\n%s", code, &out)
+	}
+	// Not on a terminal: a line for each group, with all rows at the end.
+	if lines := strings.Split(strings.TrimSpace(errOut.String()), "\n"); len(lines) != export.Groups || !strings.Contains(lines[16], " evidencia grupo_17/17 ") {
+		t.Errorf("avance:\n%s", &errOut)
 	}
 	failing(t, exitUsage, "export", "--evidence", to, "--data", data)
 	if acta := string(must(os.ReadFile(to + "/actas.jsonl"))(t)); !strings.Contains(acta, ids[0]) || !strings.Contains(acta, civil.Of(now()).String()) {
