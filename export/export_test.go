@@ -348,6 +348,11 @@ func TestAnInterruptedExportLeavesNothing(t *testing.T) {
 			s := b.source()
 			said := 0
 			s.Progress = func(export.Progress) {
+				for name := range contents(t, parent) {
+					if base := filepath.Base(name); !strings.HasPrefix(base, ".") || !strings.HasSuffix(base, ".parcial") {
+						t.Fatalf("%s has its name before all is complete", name)
+					}
+				}
 				if said == at {
 					cancel()
 				}

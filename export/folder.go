@@ -114,13 +114,9 @@ type output struct {
 	rows  int64 // counted by whoever writes
 }
 
-// create begins a file. Its folder is made when it is missing.
+// create begins a file, under a name that tells that it is not complete.
 func (f *folder) create(name string) (*output, error) {
-	path := filepath.Join(f.dir, filepath.FromSlash(name))
-	if err := f.makeDir(filepath.Dir(path)); err != nil {
-		return nil, err
-	}
-	o := &output{name: name, path: path, sum: sha256.New()}
+	o := &output{name: name, path: filepath.Join(f.dir, filepath.FromSlash(name)), sum: sha256.New()}
 	o.temp = filepath.Join(f.dir, "."+strings.ReplaceAll(name, "/", "-")+partial)
 	var err error
 	if o.file, err = os.OpenFile(o.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
@@ -208,6 +204,9 @@ func (f *folder) publish(m *Manifest) error {
 	}
 	dirs := []string{f.dir}
 	for _, o := range f.outputs[:len(f.outputs)-1] {
+		if err := f.makeDir(filepath.Dir(o.path)); err != nil {
+			return err
+		}
 		if err := os.Rename(o.temp, o.path); err != nil {
 			return err
 		}
