@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -133,6 +134,42 @@ func TestEvidenceIsVerifiedByAStranger(t *testing.T) {
 		t.Fatal(err)
 	}
 	f(exitUsage, "una exportación que se interrumpió no lo tiene", first)
+}
+
+// TestEvidenceOfEverySource has an edition of all sources, lists and catalogues: the
+// stranger reads the manifests of each.
+func TestEvidenceOfEverySource(t *testing.T) {
+	verificador := stranger(t)
+	data := newData(t)
+	config, stage := mirrorConfig(t)
+	for i := range 2 {
+		stage.Store(int64(i))
+		cotejo(t, 0, "ingest", "--data", data, "--config", config)
+	}
+	ask(t, data, "EFO010101AA1", "BIS010101AA1", "ZZZ010101AA1?en_fecha="+civil.Of(now()).String())
+	dir, r := runExport(t, "evidence", data)
+	edition := string(must(os.ReadFile(dir + "/ediciones/" + lastEdition(r)))(t))
+	for _, source := range []string{"banxico_fix", "banxico_spei", "ift_numeracion", "sat_69b", "sat_69b_bis"} {
+		if !strings.Contains(edition, `"source":"`+source+`"`) {
+			t.Errorf("the edition lacks %s", source)
+		}
+	}
+	if out, code := verificador(dir); code != 0 || !strings.Contains(out, "revisado: 3 respuestas") {
+		t.Errorf("código %d\n%s", code, out)
+	}
+}
+
+// lastEdition is the file of the newest edition in an export.
+func lastEdition(r exportReply) (name string) {
+	newest := 0
+	for _, f := range r.Files {
+		if rest, ok := strings.CutPrefix(f.Path, "ediciones/"); ok {
+			if n, err := strconv.Atoi(strings.TrimSuffix(rest, ".json")); err == nil && n > newest {
+				newest, name = n, rest
+			}
+		}
+	}
+	return name
 }
 
 // TestExportsWhileServing exports through a server under load: every answer that was
