@@ -54,7 +54,7 @@ func newCluster(t *testing.T, url string, nodes int) *cluster {
 		}
 		c.data = append(c.data, data)
 	}
-	c.org = cotejoJSON[orgReply](t, c.args(0, "orgs", "create", "--name", "ALFA")...).ID
+	c.org = cotejoJSON[accountReply](t, c.args(0, "accounts", "create", "ALFA")...).Orgs[0].ID
 	c.key = cotejoJSON[keyReply](t, c.args(0, "keys", "create", "--org", c.org, "--mode", "live")...).Key
 	cotejo(t, 0, c.args(0, "wallet", "credit", "--org", c.org, "--mxn", strconv.Itoa(c.funds), "--reason", "prueba")...)
 	return c
@@ -352,7 +352,7 @@ func TestDatabaseThatLostWrites(t *testing.T) {
 		t.Errorf("ended with %d (%v)\n%s", code, err, a.log)
 	}
 	// Nor does it start again: its anchor remembers.
-	if said := cotejoRefused(t, exitConfig, c.args(0, "orgs", "list")...); !strings.Contains(said, "las cuentas no son las últimas") {
+	if said := cotejoRefused(t, exitConfig, c.args(0, "accounts", "list")...); !strings.Contains(said, "las cuentas no son las últimas") {
 		t.Errorf("started again: %s", said)
 	}
 }
@@ -360,18 +360,18 @@ func TestDatabaseThatLostWrites(t *testing.T) {
 // TestDirectoryAndDatabase: neither is used with another than the one it began with.
 func TestDirectoryAndDatabase(t *testing.T) {
 	c := newCluster(t, storetest.PostgresURL(t), 1)
-	without := cotejoRefused(t, exitConfig, "orgs", "list", "--data", c.data[0])
+	without := cotejoRefused(t, exitConfig, "accounts", "list", "--data", c.data[0])
 	if !strings.Contains(without, "PostgreSQL") {
 		t.Errorf("without store: %s", without)
 	}
 	other := newCluster(t, storetest.PostgresURL(t), 1)
-	cotejoRefused(t, exitConfig, "orgs", "list", "--data", c.data[0], "--store-file", other.store, "--pepper-file", c.pepper)
+	cotejoRefused(t, exitConfig, "accounts", "list", "--data", c.data[0], "--store-file", other.store, "--pepper-file", c.pepper)
 
-	cotejo(t, 0, c.args(0, "orgs", "list")...) // what was refused left nothing behind
+	cotejo(t, 0, c.args(0, "accounts", "list")...) // what was refused left nothing behind
 
 	own := loadedData(t, 0)
-	cotejo(t, 0, "orgs", "create", "--name", "BETA", "--data", own)
-	refused := cotejoRefused(t, exitConfig, "orgs", "list", "--data", own, "--store-file", c.store)
+	cotejo(t, 0, "accounts", "create", "BETA", "--data", own)
+	refused := cotejoRefused(t, exitConfig, "accounts", "list", "--data", own, "--store-file", c.store)
 	cotejoRefused(t, exitUsage, "restore", t.TempDir(), "--data", newData(t), "--store-file", c.store, "--pepper-file", c.pepper)
 	if !strings.Contains(refused, "cuentas propias") {
 		t.Errorf("with accounts of its own: %s", refused)
@@ -379,17 +379,17 @@ func TestDirectoryAndDatabase(t *testing.T) {
 	if err := os.Chmod(c.store, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cotejoRefused(t, exitConfig, c.args(0, "orgs", "list")...)
+	cotejoRefused(t, exitConfig, c.args(0, "accounts", "list")...)
 
 	// Another secret of the keys is refused, before anything is written under it.
 	wrong := filepath.Join(t.TempDir(), "otro")
 	if err := os.WriteFile(wrong, bytes.Repeat([]byte("x"), 40), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cotejoRefused(t, exitConfig, "orgs", "list", "--data", other.data[0], "--store-file", other.store, "--pepper-file", wrong)
+	cotejoRefused(t, exitConfig, "accounts", "list", "--data", other.data[0], "--store-file", other.store, "--pepper-file", wrong)
 
 	// Nobody there, and no password in what it says.
-	away := cotejoRefused(t, exitUnavailable, "orgs", "list", "--data", loadedData(t, 0), "--store", "postgres://u:"+canary+"@127.0.0.1:1/b?sslmode=disable")
+	away := cotejoRefused(t, exitUnavailable, "accounts", "list", "--data", loadedData(t, 0), "--store", "postgres://u:"+canary+"@127.0.0.1:1/b?sslmode=disable")
 	if strings.Contains(away, canary) {
 		t.Errorf("it tells the password: %s", away)
 	}

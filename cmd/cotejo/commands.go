@@ -180,7 +180,8 @@ func (n *node) wallet(org ledger.OrgID) (walletReply, error) {
 // looks are the commands that change no account: they run also where another node
 // has the turn.
 var looks = map[string]bool{
-	"orgs.list": true, "keys.list": true, "wallet.show": true, "verify": true, "jobs.list": true, "jobs.run": true, "backup": true, "export": true,
+	"accounts.list": true, "accounts.show": true, "keys.list": true, "keys.show": true, "wallet.show": true,
+	"verify": true, "jobs.list": true, "jobs.run": true, "backup": true, "export": true,
 }
 
 // execute runs a command where the data directory is owned. What fails once the
