@@ -20,6 +20,7 @@ import (
 
 	"cotejo/civil"
 	"cotejo/export"
+	"cotejo/store/storetest"
 )
 
 var update = flag.Bool("update", false, "write the evidence that the verificador is tested with anew")
@@ -216,6 +217,54 @@ func TestExportsWhileServing(t *testing.T) {
 			t.Errorf("%s difiere: %d y %d bytes", name, len(a), len(b))
 		}
 	}
+}
+
+// TestExportFromADatabase exports accounts that are in PostgreSQL: by the node that
+// has the turn, by one in standby, and when no server runs. All give the same tables.
+func TestExportFromADatabase(t *testing.T) {
+	verificador := stranger(t)
+	c := newCluster(t, storetest.PostgresURL(t), 2)
+	a := c.serve(0)
+	c.ready(a)
+	b := c.serve(1)
+	const asked = 3
+	for range asked {
+		if status, code, _ := c.ask(a); status != 200 {
+			t.Fatalf("%d %s\n%s", status, code, a.log)
+		}
+	}
+	if status, code, _ := c.ask(b); code != "NODO_SIN_TURNO" {
+		t.Fatalf("the node that waits: %d %s", status, code)
+	}
+	exported := func(node int, kind string) (string, exportReply) {
+		t.Helper()
+		to := t.TempDir() + "/exportacion"
+		return to, cotejoJSON[exportReply](t, c.args(node, "export", "--"+kind, to)...)
+	}
+	var tables []string
+	look := func(who string, node int) {
+		t.Helper()
+		dir, r := exported(node, "evidence")
+		if out, code := verificador(dir); code != 0 || rowsIn(r, "actas.jsonl") != asked {
+			t.Errorf("%s: código %d, %+v\n%s", who, code, r, out)
+		}
+		dir, r = exported(node, "parquet")
+		text := ""
+		for _, name := range []string{"registros.parquet", "movimientos.parquet", "uso.parquet"} {
+			text += string(must(os.ReadFile(dir + "/" + name))(t))
+		}
+		if tables = append(tables, text); rowsIn(r, "registros.parquet") != asked || rowsIn(r, "movimientos.parquet") != asked+1 || text != tables[0] {
+			t.Errorf("%s: %+v, the same bytes as the first: %v", who, r, text == tables[0])
+		}
+	}
+	look("the node with the turn", 0)
+	look("the node in standby", 1)
+	for _, s := range []*served{b, a} {
+		if code := s.stop(t); code != 0 {
+			t.Errorf("ended with %d\n%s", code, s.log)
+		}
+	}
+	look("without a server", 0)
 }
 
 // textsOf reads every text in every column of a table.
