@@ -291,8 +291,9 @@ func textsOf(t *testing.T, path string) (texts []string) {
 	return texts
 }
 
-// TestExportsHoldNoSecret looks for keys, their secret, and full numbers of cards and
-// accounts in every file and every value of both exports.
+// TestExportsHoldNoSecret looks for keys, their secret, full numbers of cards and
+// accounts, what organizations said of themselves and addresses of clients in every
+// file and every value of both exports.
 func TestExportsHoldNoSecret(t *testing.T) {
 	data, org, key := shop(t)
 	test := cotejoJSON[keyReply](t, "keys", "create", "--org", org, "--mode", "test", "--data", data).Key
@@ -301,15 +302,20 @@ func TestExportsHoldNoSecret(t *testing.T) {
 	s.mustGet(t, 200, "/v1/empresa/EFO010101AA1", key)
 	s.mustGet(t, 200, "/v1/empresa/EFO010101AA1", test)
 	s.mustGet(t, 200, "/v1/utilidades/clabe/"+clabe, key)
-	req := must(http.NewRequest("POST", s.base+"/v1/utilidades/tarjeta", strings.NewReader(`{"pan":"`+card+`"}`)))(t)
-	req.Header.Set("X-Api-Key", key)
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Idempotency-Key", "canario-de-idempotencia")
-	resp := must(http.DefaultClient.Do(req))(t)
-	resp.Body.Close()
-	if resp.StatusCode != 200 {
-		t.Fatalf("tarjeta: %d", resp.StatusCode)
+	send := func(method, path, body string) {
+		t.Helper()
+		req := must(http.NewRequest(method, s.base+path, strings.NewReader(body)))(t)
+		req.Header.Set("X-Api-Key", key)
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Idempotency-Key", "canario-de-idempotencia")
+		resp := must(http.DefaultClient.Do(req))(t)
+		resp.Body.Close()
+		if resp.StatusCode != 200 {
+			t.Fatalf("%s: %d", path, resp.StatusCode)
+		}
 	}
+	send("POST", "/v1/utilidades/tarjeta", `{"pan":"`+card+`"}`)
+	send("PUT", "/v1/organizacion", `{"razon_social":"CANARIO FISCAL","rfc_fiscal":null,"cp":null,"regimen_fiscal":null,"uso_cfdi":null,"email":"canario@fiscal.example"}`)
 	if code := s.stop(t); code != 0 {
 		t.Fatalf("código %d: %s", code, s.log)
 	}
@@ -338,6 +344,7 @@ func TestExportsHoldNoSecret(t *testing.T) {
 	for _, secret := range []string{
 		key, test, key[len("svc_live_"):], test[len("svc_test_"):], key[len(key)-20:], "svc_live_", "svc_test_",
 		string(pepper), hex.EncodeToString(pepper), clabe, clabe[6:17], card, card[:12], "canario-de-idempotencia",
+		"CANARIO FISCAL", "canario@fiscal.example", "ALFA", "127.0.0.1",
 	} {
 		if strings.Contains(text, secret) {
 			t.Errorf("an export holds %q", secret)
