@@ -49,8 +49,9 @@ fmt: ## fails and names the files that gofmt would change
 	@files=$$(git ls-files --cached --others --exclude-standard -- '*.go' | xargs gofmt -l); \
 		test -z "$$files" || { echo "gofmt -w these:"; echo "$$files"; exit 1; }
 
-vet: ## go vet
+vet: ## go vet, of what only make kill builds too
 	$(GO) vet $(PACKAGES)
+	$(GO) vet -tags mutants ./ledger
 	cd $(VERIFIER) && $(GO) vet ./...
 
 lint: ## golangci-lint, when it is installed (.ci/run names the version)

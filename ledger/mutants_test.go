@@ -80,7 +80,7 @@ func (e *early) Commit(batches ...store.Batch) error {
 
 func TestMutantRecordInASecondBatch(t *testing.T) {
 	found(t, unwhole, func(d *disk) {
-		d.wrapStore, d.unguarded = func(s store.Store) store.Store { return &split{Store: s} }, true
+		d.wrapStore, d.unguarded = func(s store.Store) store.Store { return &twoBatches{Store: s} }, true
 	})
 }
 
@@ -90,11 +90,11 @@ const (
 	spaceOnce   = 0x14
 )
 
-// split writes the records of each batch in a second one. Its own sequence
+// twoBatches writes the records of each batch in a second one. Its own sequence
 // numbers are two for one of the ledger's.
-type split struct{ store.Store }
+type twoBatches struct{ store.Store }
 
-func (s *split) Acquire(g store.Group) (epoch, seq uint64, err error) {
+func (s *twoBatches) Acquire(g store.Group) (epoch, seq uint64, err error) {
 	epoch, seq, err = s.Store.Acquire(g)
 	if err == nil && seq%2 == 1 { // the second half never came
 		seq++
@@ -103,7 +103,7 @@ func (s *split) Acquire(g store.Group) (epoch, seq uint64, err error) {
 	return epoch, seq / 2, err
 }
 
-func (s *split) View(g store.Group) (store.View, error) {
+func (s *twoBatches) View(g store.Group) (store.View, error) {
 	v, err := s.Store.View(g)
 	return halved{v}, err
 }
@@ -112,7 +112,7 @@ type halved struct{ store.View }
 
 func (v halved) Seq() uint64 { return (v.View.Seq() + 1) / 2 }
 
-func (s *split) Commit(batches ...store.Batch) error {
+func (s *twoBatches) Commit(batches ...store.Batch) error {
 	isRecord := func(p store.Put) bool { return p.Key[spaceAt] == spaceRecord }
 	first, second := slices.Clone(batches), slices.Clone(batches)
 	for i, b := range batches {
