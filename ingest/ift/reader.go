@@ -10,8 +10,6 @@
 package ift
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -38,45 +36,15 @@ const (
 // Read gives every range to add, in the order of the file. The slices of a row are
 // valid until add returns. A *tabular.Refusal says why the table must not be
 // served; by then add may have had some rows.
-func Read(official snapshots.Opener, add func(snapshots.Row) error) (sum tabular.Summary, err error) {
-	sum.Counts = map[string]int{}
-	if sum.Encoding, err = encoding(official); err != nil {
-		return sum, err
-	}
-	in, err := official()
-	if err != nil {
-		return sum, err
-	}
-	defer in.Close()
-	text := tabular.NewDecoder(in, sum.Encoding)
-	buffered := bufio.NewReaderSize(text, 64<<10)
-	if err := tabular.Sniff(buffered); err != nil {
-		return sum, err
-	}
-	r := reading{records: tabular.NewReader(buffered), sum: &sum}
-	err = r.table(add)
-	sum.Unended = r.records.Unended()
-	if n := text.Unassigned(); n > 0 {
-		sum.Counts[tabular.UnassignedBytes] = n
-	}
-	return sum, err
-}
-
-func encoding(official snapshots.Opener) (string, error) {
-	in, err := official()
-	if err != nil {
-		return "", err
-	}
-	defer in.Close()
-	return tabular.Encoding(in)
+func Read(official snapshots.Opener, add func(snapshots.Row) error) (tabular.Summary, error) {
+	return tabular.Pass(official, func(t *tabular.Table) error { return (&reading{Table: t}).table(add) })
 }
 
 // reading is one pass over one file.
 type reading struct {
-	records *tabular.Reader
-	sum     *tabular.Summary
-	at      []int // by column: position in the file
-	width   int   // titled cells
+	*tabular.Table
+	at    []int // by column: position in the file
+	width int   // titled cells
 
 	raw, norm []string
 }
@@ -87,15 +55,15 @@ func (r *reading) table(add func(snapshots.Row) error) error {
 	}
 	r.raw, r.norm = make([]string, len(r.at)), make([]string, len(r.at))
 	for {
-		cells, err := r.next()
+		cells, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if blank(cells) {
-			r.sum.Counts[tabular.EmptyRows]++
+		if tabular.BlankRecord(cells) {
+			r.Sum.Counts[tabular.EmptyRows]++
 			continue
 		}
 		row, err := r.row(cells)
@@ -105,13 +73,13 @@ func (r *reading) table(add func(snapshots.Row) error) error {
 		if err := add(row); err != nil {
 			return err
 		}
-		r.sum.Rows++
+		r.Sum.Rows++
 	}
 }
 
 // header finds the columns by their titles.
 func (r *reading) header() error {
-	titles, err := r.next()
+	titles, err := r.Next()
 	if errors.Is(err, io.EOF) {
 		return tabular.Refuse(tabular.NoRows, "el archivo no tiene renglones; descárguelo de nuevo")
 	}
@@ -147,12 +115,9 @@ func (r *reading) header() error {
 
 // row maps a record.
 func (r *reading) row(cells [][]byte) (row snapshots.Row, err error) {
-	line := r.records.Line()
+	line := r.Line()
 	if n := len(cells); n < r.width {
-		if _, err := r.records.Next(); errors.Is(err, io.EOF) {
-			return row, tabular.Refuse(tabular.Truncated, fmt.Sprintf("el último registro (línea %d) tiene %d de %d columnas; descargue el archivo de nuevo", line, n, r.width))
-		}
-		return row, tabular.Refuse(tabular.Broken, fmt.Sprintf("el registro de la línea %d tiene %d de %d columnas; revise las comillas de esa línea", line, n, r.width))
+		return row, r.Short(n, r.width)
 	}
 	if len(cells) > r.width+1 || len(cells) == r.width+1 && !tabular.Blank(cells[r.width]) {
 		return row, tabular.Refuse(tabular.Broken, fmt.Sprintf("el registro de la línea %d tiene texto después de la última columna: sus celdas pueden estar recorridas; revise sus comillas", line))
@@ -168,16 +133,16 @@ func (r *reading) row(cells [][]byte) (row snapshots.Row, err error) {
 			line, r.norm[catalog.ColFirst], r.norm[catalog.ColLast], advice))
 	}
 	if n, err := strconv.ParseInt(r.norm[catalog.ColCount], 10, 64); err != nil || n != last-first+1 {
-		r.sum.Counts[OtherCounts]++
+		r.Sum.Counts[OtherCounts]++
 	}
 	mode := strings.ToUpper(r.norm[catalog.ColMode])
 	r.norm[catalog.ColMode] = mode
 	if mode != "FIJO" && mode != "CPP" && mode != "MPP" {
-		r.sum.Counts[UnknownModes]++
+		r.Sum.Counts[UnknownModes]++
 	}
 	date, _, ok := tabular.AppendDates(nil, []byte(r.norm[catalog.ColAssigned]))
 	if !ok {
-		r.sum.Counts[UnreadDates]++
+		r.Sum.Counts[UnreadDates]++
 	}
 	r.norm[catalog.ColAssigned] = string(date)
 	return snapshots.Row{ID: []string{r.norm[catalog.ColFirst], r.norm[catalog.ColLast]}, Raw: r.raw, Norm: r.norm}, nil
@@ -191,22 +156,4 @@ func numbers(first, last string) (from, to int64, ok bool) {
 	from, _ = strconv.ParseInt(first, 10, 64)
 	to, _ = strconv.ParseInt(last, 10, 64)
 	return from, to, from <= to && to-from < maxRange
-}
-
-// next is the next record; broken ones become refusals.
-func (r *reading) next() ([][]byte, error) {
-	cells, err := r.records.Next()
-	broken, ok := errors.AsType[*tabular.RecordError](err)
-	if !ok {
-		return cells, err
-	}
-	code := tabular.Broken
-	if errors.Is(err, tabular.ErrUnclosedQuote) {
-		code = tabular.Truncated
-	}
-	return nil, tabular.Refuse(code, broken.Error()+"; descargue el archivo de nuevo y, si se repite, revise esa línea")
-}
-
-func blank(cells [][]byte) bool {
-	return len(bytes.TrimSpace(bytes.Join(cells, nil))) == 0
 }

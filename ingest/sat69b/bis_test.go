@@ -63,7 +63,7 @@ func TestRowsOfBis(t *testing.T) {
 	if raw := rows[1].Raw[2]; raw != "PÉRDIDAS, \nS.A. DE C.V." {
 		t.Errorf("name as published: %q", raw)
 	}
-	if r := rows[2]; r.ID[0] != suppressedRFC || len(r.ID[1]) != 64 || !r.Suppressed {
+	if r := rows[2]; r.ID[0] != tabular.SuppressedRFC || len(r.ID[1]) != 64 || !r.Suppressed {
 		t.Errorf("redacted row: %+v", r)
 	}
 }

@@ -28,7 +28,7 @@ type header struct {
 func (r *reading) header() (*header, error) {
 	var nearest []string // its titles
 	for range headerRows {
-		cells, err := r.next()
+		cells, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -63,8 +63,8 @@ func (r *reading) header() (*header, error) {
 // note takes the cut date from a record above the titles, if none before it had one.
 func (r *reading) note(cells [][]byte) {
 	for _, c := range cells {
-		if r.sum.Corte.IsZero() {
-			r.sum.Corte = corte(c)
+		if r.Sum.Corte.IsZero() {
+			r.Sum.Corte = corte(c)
 		}
 	}
 }
@@ -104,10 +104,10 @@ func (l *layout) match(titles []string) (*header, error) {
 	}
 	var message []string
 	if missing != nil {
-		message = append(message, "faltan las columnas "+list(missing))
+		message = append(message, "faltan las columnas "+tabular.Titles(missing))
 	}
 	if foreign != nil {
-		message = append(message, "no se conocen o se repiten las columnas "+list(foreign))
+		message = append(message, "no se conocen o se repiten las columnas "+tabular.Titles(foreign))
 	}
 	return nil, tabular.Refuse(tabular.Header, strings.Join(message, "; ")+". Compare los títulos con la publicación oficial: si el SAT los cambió, hace falta un lector nuevo")
 }
@@ -150,31 +150,6 @@ func (h *header) stray(cells [][]byte) int {
 		}
 	}
 	return -1
-}
-
-// listed bounds how many titles, and listedRunes how much of each, an error names:
-// a file may have 256 columns with titles of any length.
-const (
-	listed      = 20
-	listedRunes = 100
-)
-
-func list(titles []string) string {
-	var b strings.Builder
-	for i, t := range titles {
-		if i == listed {
-			fmt.Fprintf(&b, " y %d más", len(titles)-listed)
-			break
-		}
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		if runes := []rune(t); len(runes) > listedRunes {
-			t = string(runes[:listedRunes]) + "…"
-		}
-		b.WriteString("«" + t + "»")
-	}
-	return b.String()
 }
 
 var corteNote = regexp.MustCompile(`(?i)actualizada\s+al\s+(\d{1,2})\s+de\s+(\p{L}+)\s+de\s+(\d{4})`)

@@ -4,16 +4,11 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"strings"
 
 	"cotejo/checks"
 	"cotejo/ingest/tabular"
 	"cotejo/snapshots"
 )
-
-// suppressedRFC stands for the RFC of a taxpayer whom a court ordered to be
-// removed: the row stays in the list without a name.
-const suppressedRFC = "XXXXXXXXXXXX"
 
 // mapper turns records into rows. It reuses the slices of the row and makes two
 // strings per record, one for what was published and one for what was changed by
@@ -82,9 +77,9 @@ func (m *mapper) row(cells [][]byte) snapshots.Row {
 		}
 		r, n = end.raw, end.norm
 	}
-	row.Suppressed = suppressed(row.Norm[columnRFC])
+	row.Suppressed = tabular.Suppressed(row.Norm[columnRFC])
 	if row.Suppressed {
-		row.ID[0], row.ID[1] = suppressedRFC, suppressedID(row.Norm)
+		row.ID[0], row.ID[1] = tabular.SuppressedRFC, suppressedID(row.Norm)
 		return row
 	}
 	row.ID[0], row.ID[1] = row.Norm[columnRFC], norm[identity:]
@@ -103,11 +98,6 @@ func (m *mapper) row(cells [][]byte) snapshots.Row {
 func (m *mapper) appendProcedure(dst []byte, cells [][]byte) []byte {
 	m.text = tabular.AppendText(m.text[:0], cells[m.head.from[m.layout.identity]])
 	return tabular.AppendOficioNumber(dst, m.text)
-}
-
-// suppressed reports whether a normalised RFC is that of a redacted row.
-func suppressed(rfc string) bool {
-	return len(rfc) >= len(suppressedRFC) && strings.Trim(rfc, "X") == ""
 }
 
 // suppressedID tells redacted rows apart by everything that is left of them.

@@ -34,7 +34,7 @@ func (r *reading) standings(add func(rfc, situation string) error) error {
 	}
 	var rfc, situation, text []byte
 	for {
-		cells, err := r.next()
+		cells, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -44,29 +44,29 @@ func (r *reading) standings(add func(rfc, situation string) error) error {
 		rfc = tabular.AppendKey(rfc[:0], cell(cells, atRFC))
 		text = tabular.AppendText(text[:0], cell(cells, atSituation))
 		if len(rfc) == 0 && len(text) == 0 {
-			r.sum.Counts[tabular.EmptyRows]++
+			r.Sum.Counts[tabular.EmptyRows]++
 			continue
 		}
 		var known bool
 		if situation, known = r.layout.appendSituation(situation[:0], text); !known {
-			r.sum.Counts[tabular.UnknownSituations]++
+			r.Sum.Counts[tabular.UnknownSituations]++
 		}
 		name := string(rfc)
-		if suppressed(name) {
-			name = suppressedRFC
-			r.sum.Suppressed++
+		if tabular.Suppressed(name) {
+			name = tabular.SuppressedRFC
+			r.Sum.Suppressed++
 		}
 		if err := add(name, string(situation)); err != nil {
 			return err
 		}
-		r.sum.Rows++
+		r.Sum.Rows++
 	}
 }
 
 // standingColumns reads up to the titles.
 func (r *reading) standingColumns() (rfc, situation int, err error) {
 	for range headerRows {
-		cells, err := r.next()
+		cells, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}

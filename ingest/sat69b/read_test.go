@@ -389,7 +389,7 @@ func holdsForAnyFile(t *testing.T, l *layout, official []byte) {
 					t.Fatalf("column %d is not text: %q, %q", i, r.Raw[i], r.Norm[i])
 				}
 			}
-			if r.Suppressed != (r.ID[0] == suppressedRFC) || !r.Suppressed && r.ID[0] != r.Norm[columnRFC] {
+			if r.Suppressed != (r.ID[0] == tabular.SuppressedRFC) || !r.Suppressed && r.ID[0] != r.Norm[columnRFC] {
 				t.Fatalf("identity %q of %q", r.ID, r.Norm)
 			}
 			*rows = append(*rows, fmt.Sprint(r))

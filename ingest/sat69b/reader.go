@@ -17,7 +17,6 @@
 package sat69b
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -47,44 +46,15 @@ func (l *layout) read(official snapshots.Opener, add func(snapshots.Row) error) 
 	return pass(l, official, func(r *reading) error { return r.table(add) })
 }
 
-// pass opens a file in its encoding and lets walk go through it.
-func pass(l *layout, official snapshots.Opener, walk func(*reading) error) (sum tabular.Summary, err error) {
-	sum.Counts = map[string]int{}
-	if sum.Encoding, err = encoding(official); err != nil {
-		return sum, err
-	}
-	in, err := official()
-	if err != nil {
-		return sum, err
-	}
-	defer in.Close()
-	text := tabular.NewDecoder(in, sum.Encoding)
-	buffered := bufio.NewReaderSize(text, 64<<10)
-	r := reading{layout: l, records: tabular.NewReader(buffered), sum: sum}
-	if err = tabular.Sniff(buffered); err == nil {
-		err = walk(&r)
-	}
-	r.sum.Unended = r.records.Unended()
-	if n := text.Unassigned(); n > 0 {
-		r.sum.Counts[tabular.UnassignedBytes] = n
-	}
-	return r.sum, err
-}
-
-func encoding(official snapshots.Opener) (string, error) {
-	in, err := official()
-	if err != nil {
-		return "", err
-	}
-	defer in.Close()
-	return tabular.Encoding(in)
+// pass lets walk go through a file.
+func pass(l *layout, official snapshots.Opener, walk func(*reading) error) (tabular.Summary, error) {
+	return tabular.Pass(official, func(t *tabular.Table) error { return walk(&reading{layout: l, Table: t}) })
 }
 
 // reading is one pass over one file.
 type reading struct {
-	layout  *layout
-	records *tabular.Reader
-	sum     tabular.Summary
+	*tabular.Table
+	layout *layout
 }
 
 func (r *reading) table(add func(snapshots.Row) error) error {
@@ -92,82 +62,43 @@ func (r *reading) table(add func(snapshots.Row) error) error {
 	if err != nil {
 		return err
 	}
-	m := newMapper(r.layout, head, r.sum.Counts)
+	m := newMapper(r.layout, head, r.Sum.Counts)
 	first, single := "", r.layout.parted
 	for {
-		cells, err := r.next()
+		cells, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			if single && r.sum.Rows > 1 {
-				r.sum.Single = first
+			if single && r.Sum.Rows > 1 {
+				r.Sum.Single = first
 			}
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if empty(cells) {
-			r.sum.Counts[tabular.EmptyRows]++
+		if tabular.BlankRecord(cells) {
+			r.Sum.Counts[tabular.EmptyRows]++
 			continue
 		}
 		if len(cells) < head.width {
-			return r.short(len(cells), head.width)
+			return r.Short(len(cells), head.width)
 		}
 		if i := head.stray(cells); i >= 0 {
-			return tabular.Refuse(tabular.Broken, fmt.Sprintf(
-				"el registro de la línea %d tiene texto en la celda %d, que no tiene título: sus celdas pueden estar recorridas; revise esa línea en el archivo oficial", r.records.Line(), i+1))
+			return r.Stray(i)
 		}
 		row := m.row(cells)
 		if row.ID[0] == "" {
-			return tabular.Refuse(tabular.Broken, fmt.Sprintf("el registro de la línea %d no tiene RFC; revise el archivo oficial", r.records.Line()))
+			return tabular.Refuse(tabular.Broken, fmt.Sprintf("el registro de la línea %d no tiene RFC; revise el archivo oficial", r.Line()))
 		}
 		if err := add(row); err != nil {
 			return err
 		}
-		if r.sum.Rows == 0 {
+		if r.Sum.Rows == 0 {
 			first = row.Norm[columnSituation]
 		}
 		single = single && row.Norm[columnSituation] == first
-		r.sum.Rows++
+		r.Sum.Rows++
 		if row.Suppressed {
-			r.sum.Suppressed++
+			r.Sum.Suppressed++
 		}
 	}
-}
-
-// next is the next record; broken ones become refusals.
-func (r *reading) next() ([][]byte, error) {
-	cells, err := r.records.Next()
-	if err == nil {
-		return cells, nil
-	}
-	var broken *tabular.RecordError
-	if errors.As(err, &broken) {
-		code := tabular.Broken
-		if errors.Is(err, tabular.ErrUnclosedQuote) {
-			code = tabular.Truncated
-		}
-		return nil, tabular.Refuse(code, broken.Error()+"; descargue el archivo de nuevo y, si se repite, revise esa línea")
-	}
-	return nil, err
-}
-
-// short refuses a record with fewer cells than the header: the last one of a
-// file was cut, one in the middle is broken.
-func (r *reading) short(got, want int) error {
-	line := r.records.Line()
-	if _, err := r.records.Next(); errors.Is(err, io.EOF) {
-		return tabular.Refuse(tabular.Truncated, fmt.Sprintf("el último registro (línea %d) tiene %d de %d columnas; descargue el archivo de nuevo", line, got, want))
-	}
-	return tabular.Refuse(tabular.Broken, fmt.Sprintf("el registro de la línea %d tiene %d de %d columnas; revise las comillas de esa línea", line, got, want))
-}
-
-// empty reports whether a record is one of the filler rows that spreadsheets
-// leave at the end of a list.
-func empty(cells [][]byte) bool {
-	for _, c := range cells {
-		if !tabular.Blank(c) {
-			return false
-		}
-	}
-	return true
 }
