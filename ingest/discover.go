@@ -41,29 +41,35 @@ const (
 )
 
 // knownFiles are the files of the page that are no source: the parts of the
-// complete lists under articles 69-B and 69-B Bis, and the lists under article 69.
+// complete lists under articles 69-B and 69-B Bis.
 var knownFiles = []string{
 	"Definitivos.csv", "Presuntos.csv", "Desvirtuados.csv", "SentenciasFavorables.csv",
-	"Listado_69_B_Bis_Completo.csv", "Listado_69_B_Bis_Definitivo.csv", "Listado_69_B_Bis_SentenciaFa.csv",
-	"Firmes.csv", "Exigibles.csv", "No_localizados.csv", "No localizados.csv", "Sentencias.csv", "Cancelados.csv",
-	"ReduccionArt74CFF.csv", "Condonadosart146BCFF.csv", "Condonadosart21CFF.csv", "CondonadosporDecreto.csv",
-	"Condonados_07_15.csv", "Cancelados_07_15.csv", "Retornoinversiones.csv", "EntespublicosydeGobiernoomisos.csv",
-	"CSDsinefectos.csv", "Eliminados.csv",
+	"Listado_69_B_Bis_Definitivo.csv", "Listado_69_B_Bis_SentenciaFa.csv",
 }
 
 // known reports whether a file of that name is a source or in knownFiles.
 func known(name string) bool {
 	return !strings.ContainsFunc(name, odd) &&
-		(slices.ContainsFunc(knownFiles, func(k string) bool { return strings.EqualFold(k, name) }) ||
-			slices.ContainsFunc(registry, func(s Source) bool { return strings.EqualFold(path.Base(s.path), name) }))
+		(slices.ContainsFunc(knownFiles, func(k string) bool { return sameFile(k, name) }) ||
+			slices.ContainsFunc(registry, func(s Source) bool { return s.named(name) }))
+}
+
+// named reports whether a file has the name of the source's.
+func (s *Source) named(name string) bool { return sameFile(path.Base(s.path), name) }
+
+// sameFile compares names without regard to case, nor to whether blanks were
+// replaced: «No localizados.csv» became «No_localizados.csv».
+func sameFile(a, b string) bool {
+	return strings.EqualFold(strings.ReplaceAll(a, " ", "_"), strings.ReplaceAll(b, " ", "_"))
 }
 
 // place is an address to download from, and the official one that it stands for.
 type place struct{ address, official string }
 
 // locate says where the file may be: another place is for when there is no such
-// file at the one before. There is always one; what the index page says against
-// what is expected is in the notices.
+// file at the one before. What the index page says against what is expected is in
+// the notices. There is always one place, but for a list that may not exist and
+// that the page does not link.
 func (in *ingestion) locate(ctx context.Context, d *downloader) []place {
 	s := in.source
 	if !s.indexed {
@@ -78,6 +84,9 @@ func (in *ingestion) locate(ctx context.Context, d *downloader) []place {
 	}
 	at := s.path
 	page, err := d.brief().content(ctx, index, maxIndex, in.report)
+	if s.whenLinked && in.active == nil && (err != nil || !slices.ContainsFunc(s.listed(page, index, root), func(f listed) bool { return f.path != "" && s.named(f.name) })) {
+		return nil
+	}
 	if err != nil {
 		what := err.Error()
 		if f, ok := errors.AsType[*failure](err); ok {
@@ -198,7 +207,7 @@ func (s *Source) choose(files []listed) (at string, notices []snapshots.Notice) 
 	}
 	best := len(files)
 	for i, f := range files {
-		if f.path != "" && strings.EqualFold(f.name, path.Base(s.path)) && (best == len(files) || s.doubt(f) < s.doubt(files[best])) {
+		if f.path != "" && s.named(f.name) && (best == len(files) || s.doubt(f) < s.doubt(files[best])) {
 			best = i
 		}
 	}

@@ -80,6 +80,11 @@ var ErrUndated = errors.New("nada dice de qué fecha es el archivo: indíquela c
 // configured; the message says what, and how to get it. Nothing is recorded.
 var ErrUnconfigured = errors.New("falta configurar la fuente")
 
+// ErrNotOffered says that nothing shows that the authority publishes a list: its
+// page does not link it, or could not be read. It is no failure, and nothing is
+// written down.
+var ErrNotOffered = errors.New("la página de la autoridad no enlaza esta lista, o no se pudo leer: no hay nada que cargar")
+
 // ErrNoSpace says that the disk has no room; nothing was published.
 var ErrNoSpace = errors.New("no hay espacio para cargar la fuente; libere espacio en el disco y repita la carga")
 
@@ -124,7 +129,7 @@ func Ingest(ctx context.Context, c *snapshots.Catalogue, r Request) (result Resu
 	if err == nil && (result.Outcome == Activated || result.Outcome == Unchanged) {
 		in.lookBeside(ctx, &result)
 	}
-	if !in.past() && in.Content == nil {
+	if !in.past() && in.Content == nil && !errors.Is(err, ErrNotOffered) {
 		in.measure(started, result, err)
 	}
 	return result, err
@@ -133,7 +138,7 @@ func Ingest(ctx context.Context, c *snapshots.Catalogue, r Request) (result Resu
 // run obtains the bytes, and does all that needs the lock.
 func (in *ingestion) run(ctx context.Context) (result Result, err error) {
 	failure := in.obtain(ctx)
-	if failure != nil && (ctx.Err() != nil || in.loose() || errors.Is(failure, ErrUnconfigured)) {
+	if failure != nil && (ctx.Err() != nil || in.loose() || errors.Is(failure, ErrUnconfigured) || errors.Is(failure, ErrNotOffered)) {
 		return Result{}, failure // nothing to write down
 	}
 	unlock, err := in.lock(ctx)

@@ -78,6 +78,9 @@ func (in *ingestion) download(ctx context.Context) error {
 	timed, stop := context.WithTimeoutCause(ctx, d.deadline, &failure{what: fmt.Sprintf("no terminó en %v", d.deadline)})
 	defer stop()
 	places := in.locate(timed, d)
+	if places == nil && ctx.Err() == nil {
+		return fmt.Errorf("%w: %s", ErrNotOffered, in.source.Schema.Source)
+	}
 	for i, p := range places {
 		if i > 0 && p.official != places[i-1].official {
 			in.notice(LinkMissing, "en el enlace de %s no hay ningún archivo (%s). Se usó la dirección conocida; abra la página y revise a dónde lleva", indexPage, places[i-1].official)

@@ -41,6 +41,9 @@ type Source struct {
 	// the text that links to it.
 	indexed  bool
 	linkText string
+	// whenLinked: there may be no such file. Until it was found once, only the index
+	// page tells: ErrNotOffered while it does not link it.
+	whenLinked bool
 	// query is what the address ends in when it depends on the day; nil: nothing.
 	query func(day civil.Date) string
 	// page is where people find the publication, when there is no address that a
@@ -96,7 +99,7 @@ const (
 )
 
 // registry is every source that can be ingested, by id.
-var registry = []Source{
+var registry = append([]Source{
 	{
 		Schema:   query.Sat69B,
 		MaxBytes: max69B,
@@ -144,7 +147,7 @@ var registry = []Source{
 		page:     iftHost + "/sns-frontend/planes-numeracion/descarga-publica.xhtml",
 		Read:     ift.Read,
 	},
-}
+}, art69()...)
 
 // Lookup returns a source; ok is false when there is none with that id.
 func Lookup(id string) (s Source, ok bool) {

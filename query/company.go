@@ -13,7 +13,7 @@ import (
 	"cotejo/snapshots"
 )
 
-const motorCompany = "COMPANY/2"
+const motorCompany = "COMPANY/3"
 
 // Company asks what the official lists say about one RFC.
 type Company struct {
@@ -33,12 +33,9 @@ var _ AsOf = Company{}
 // not loaded is not "no match".
 const (
 	advertenciaCompany = "Hechos publicados; no es una calificación crediticia. No aparecer no es una aprobación."
-	advertenciaArt69   = "Pudo cambiar después de la fecha de la versión."
 
 	contratacionNoCargada = `{"contratos":null,"estado":"` + noCargada + `","por_anio":[]}`
 	listaNoCargada        = `{"estado":"` + noCargada + `","fuente":null,"historial_eventos":[],"situaciones":[]}`
-	art69NoCargado        = `{"advertencia":"` + advertenciaArt69 + `","estado":"` + noCargada +
-		`","historial_eventos":[],"listas":[],"listas_consultadas":[]}`
 	// The API allows this block no other word for a source that is not loaded.
 	sancionadosNoDisponible = `{"estado":"` + noDisponible + `"}`
 )
@@ -120,6 +117,8 @@ func (c Company) AppendResultado(dst []byte, fecha civil.Date, ed *snapshots.Edi
 	if bis != nil {
 		out.Consulted |= 1 << bis.Bit()
 	}
+	var art69 art69Sources
+	out.Consulted |= art69.of(ed)
 
 	dst = append(dst, `{"advertencia":"`+advertenciaCompany+`","contratacion_publica":`+contratacionNoCargada...)
 	if !c.Past.IsZero() {
@@ -145,7 +144,11 @@ func (c Company) AppendResultado(dst []byte, fecha civil.Date, ed *snapshots.Edi
 	if dst, err = c.appendList(dst, lista69BBis, bis, mentions, fecha); err != nil {
 		return dst, out, err
 	}
-	dst = append(dst, `,"sat_art69":`+art69NoCargado+`,"tipo_persona":"`...)
+	dst = append(dst, `,"sat_art69":`...)
+	if dst, err = c.appendArt69(dst, &art69, mentions, fecha); err != nil {
+		return dst, out, err
+	}
+	dst = append(dst, `,"tipo_persona":"`...)
 	if c.RFC.Moral() {
 		dst = append(dst, `moral"}`...)
 	} else {

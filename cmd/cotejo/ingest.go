@@ -85,6 +85,9 @@ func (c *ingestCmd) Run(a *app) error {
 // load brings one source up to date: on the command line and on schedule.
 func (d *dataDir) load(ctx context.Context, r ingest.Request) (ingestReply, error) {
 	result, err := ingest.Ingest(ctx, d.sources, r)
+	if errors.Is(err, ingest.ErrNotOffered) {
+		return ingestReply{Source: r.Source, Result: notOffered}, nil
+	}
 	if err != nil {
 		return ingestReply{}, err
 	}
@@ -118,9 +121,14 @@ func (r *ingestReply) waits() bool {
 	return r.Result == string(ingest.Quarantined) && r.Rejected == ""
 }
 
+// notOffered is the result for a list that the authority does not link.
+const notOffered = "no_ofrecida"
+
 // brief is one line for everybody: it names no person.
 func (r *ingestReply) brief() string {
 	switch outcome := ingest.Outcome(r.Result); {
+	case r.Result == notOffered:
+		return ingest.ErrNotOffered.Error()
 	case outcome == ingest.Activated && r.Past > 1:
 		return fmt.Sprintf("versión %d, corte %s, %d filas, en la historia (%d versiones)", r.Version, orUnknown(r.Corte), r.Rows, r.Past)
 	case outcome == ingest.Activated:
@@ -139,6 +147,8 @@ func (r *ingestReply) text() string {
 	switch {
 	case r.Lacks != "":
 		return fmt.Sprintf("%s  - sin configurar: %s\n", r.Source, r.Lacks)
+	case r.Result == notOffered:
+		return fmt.Sprintf("%s  - %s\n", r.Source, r.brief())
 	case r.Result == string(ingest.Activated):
 		return fmt.Sprintf("%s  ✓ %s\n  sha256  %s\n  edición %s\n", r.Source, r.brief(), r.SHA256, r.Edition)
 	case r.waits():

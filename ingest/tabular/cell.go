@@ -85,6 +85,88 @@ func compose(dst []byte, start int) []byte {
 	return append(dst[:start], norm.NFC.Bytes(bytes.Clone(text))...)
 }
 
+// AppendFolded appends a cell in the form in which texts of lists are compared
+// whose authority writes the same words with accents in one version and without
+// them in the next: AppendText, upper case, no accent. Ñ becomes N.
+func AppendFolded(dst, cell []byte) []byte {
+	start := len(dst)
+	dst = AppendText(dst, cell)
+	ascii := true
+	for i := start; i < len(dst); i++ {
+		if b := dst[i]; 'a' <= b && b <= 'z' {
+			dst[i] = b - 'a' + 'A'
+		} else if b >= utf8.RuneSelf {
+			ascii = false
+		}
+	}
+	if ascii {
+		return dst
+	}
+	var bare []byte
+	for _, r := range string(norm.NFD.Bytes(bytes.Clone(dst[start:]))) {
+		if !unicode.Is(unicode.Mn, r) {
+			bare = utf8.AppendRune(bare, unicode.ToUpper(r))
+		}
+	}
+	return AppendText(dst[:start], bare) // an accent may have stood alone between blanks
+}
+
+// AppendAmount appends an amount as a decimal number: digits, without leading
+// zeros, and after a point those decimals that are not zeros at the end. It reads
+// "1390273", "1,390,273.50", " $ 1,390.00 " and a minus sign before them; commas
+// stand between thousands or nowhere.
+//
+// text must come from AppendText. ok is false, and text itself is appended, when
+// it is anything else; an empty one is empty.
+func AppendAmount(dst, text []byte) (out []byte, ok bool) {
+	if len(text) == 0 {
+		return dst, true
+	}
+	s := scanner{text: text}
+	negative := s.skip('-')
+	s.skip(' ')
+	s.skip('$')
+	s.skip(' ')
+	negative = s.skip('-') || negative
+	start := len(dst)
+	if negative {
+		dst = append(dst, '-')
+	}
+	whole := len(dst)
+	group := s.digits(maxAmountDigits)
+	dst = append(dst, group...)
+	for n := len(group); n > 0 && n <= 3 && s.skip(','); {
+		if group = s.digits(3); len(group) != 3 {
+			return append(dst[:start], text...), false
+		}
+		dst = append(dst, group...)
+	}
+	if len(dst) == whole {
+		return append(dst[:start], text...), false
+	}
+	zeros := 0
+	for zeros < len(dst)-whole-1 && dst[whole+zeros] == '0' {
+		zeros++
+	}
+	dst = append(dst[:whole], dst[whole+zeros:]...)
+	if s.skip('.') {
+		decimals := s.digits(maxAmountDigits)
+		if decimals = bytes.TrimRight(decimals, "0"); len(decimals) > 0 {
+			dst = append(append(dst, '.'), decimals...)
+		}
+	}
+	if !s.end() {
+		return append(dst[:start], text...), false
+	}
+	if string(dst[start:]) == "-0" {
+		dst = append(dst[:start], '0')
+	}
+	return dst, true
+}
+
+// maxAmountDigits is far more than any amount of these lists has.
+const maxAmountDigits = 18
+
 // Fold returns a title in the form in which titles are matched: AppendText, lower
 // case, without accents and without a final period ("No." is "No").
 func Fold(cell []byte) string {

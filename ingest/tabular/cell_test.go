@@ -38,6 +38,45 @@ func TestAppendKey(t *testing.T) {
 	f("N\u0303AA010101AA1", "ÑAA010101AA1")
 }
 
+func TestAppendFolded(t *testing.T) {
+	f := func(cell, want string) {
+		t.Helper()
+		if got := string(AppendFolded([]byte("á"), []byte(cell))); got != "á"+want {
+			t.Errorf("%q: got %q, want %q", cell, got, want)
+		}
+	}
+	f("", "")
+	f(" Núñez\r\n y  PEÑA ", "NUNEZ Y PENA")
+	f("FRACCIÓN X", "FRACCION X")
+	f("F¡sica", "F¡SICA")
+	f("“A&L” 1°", "“A&L” 1°")
+	f("ɐɐɐɐ", "ⱯⱯⱯⱯ") // longer in upper case
+	f("\u0301", "")
+}
+
+func TestAppendAmount(t *testing.T) {
+	f := func(text, want string, ok bool) {
+		t.Helper()
+		if got, read := AppendAmount([]byte("x"), []byte(text)); string(got) != "x"+want || read != ok {
+			t.Errorf("%q: got %q, %v, want %q, %v", text, got[1:], read, want, ok)
+		}
+	}
+	f("", "", true)
+	f("1,390,273", "1390273", true)
+	f("1390273", "1390273", true)
+	f("1,390,273.00", "1390273", true)
+	f("$ 1,390.50", "1390.5", true)
+	f("-$1,390.05", "-1390.05", true)
+	f("$-0.50", "-0.5", true)
+	f("-0.00", "0", true)
+	f("000,012", "12", true)
+	f("0", "0", true)
+	f("5.", "5", true)
+	for _, text := range []string{"-", ".5", "1,39", "1,39,000", "1390,273", "1,390,2730", "1.390.273", "(1,000)", "12 pesos", "$", "1e6", "9999999999999999999"} {
+		f(text, text, false)
+	}
+}
+
 func TestBlank(t *testing.T) {
 	f := func(cell string, want bool) {
 		t.Helper()
@@ -220,7 +259,7 @@ func TestSniff(t *testing.T) {
 func FuzzCell(f *testing.F) {
 	for _, s := range []string{
 		"", "25/05/2022 - 26/04/2021", "14-08-19 // 20/09/2018", "44014", "500 05 2026 11484 de fecha 08 de abril de 2026",
-		"500-05-2022-6121 de fecha 25 de mayo de 2022 // 500-05-2021-6937 de fecha 26 de abril de 2021", " N\u0303\u00a0\r\n", "\u0301 \u0301", "１２/０１/2018",
+		"500-05-2022-6121 de fecha 25 de mayo de 2022 // 500-05-2021-6937 de fecha 26 de abril de 2021", " N\u0303\u00a0\r\n", "\u0301 \u0301", "１２/０１/2018", "1,390,273.50", "ɐ ñ",
 	} {
 		f.Add(s)
 	}
@@ -238,6 +277,14 @@ func FuzzCell(f *testing.F) {
 		key := AppendKey(nil, []byte(cell))
 		if bytes.ContainsAny(key, " \r\n") || !utf8.Valid(key) {
 			t.Fatalf("key %q: %q", cell, key)
+		}
+		folded := AppendFolded(nil, []byte(cell))
+		if again := AppendFolded(nil, folded); !bytes.Equal(folded, again) || !utf8.Valid(folded) {
+			t.Fatalf("folded %q: %q, then %q", cell, folded, again)
+		}
+		amount, ok := AppendAmount(nil, text)
+		if again, okAgain := AppendAmount(nil, amount); ok != okAgain || !bytes.Equal(amount, again) {
+			t.Fatalf("amount %q: %q, then %q", cell, amount, again)
 		}
 		dates, _, ok := AppendDates(nil, text)
 		if again, _, okAgain := AppendDates(nil, dates); ok && (!okAgain || !bytes.Equal(dates, again)) {
