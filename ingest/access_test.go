@@ -94,7 +94,7 @@ func (tr *trial) serveTLS(h http.HandlerFunc, certificates ...certificate) *http
 func TestIncompleteChain(t *testing.T) {
 	hurried(t)
 	root, intermediate, leaf := chain(t, x509.Certificate{})
-	for _, source := range Sources() {
+	for _, source := range eachReader() {
 		t.Run(source, func(t *testing.T) {
 			tr := newTrial(t, source)
 			s := tr.serveTLS(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(tr.good) }, leaf)
@@ -129,7 +129,7 @@ func TestWrongCertificates(t *testing.T) {
 func TestRedirectFromHTTPSToHTTP(t *testing.T) {
 	hurried(t)
 	root, intermediate, leaf := chain(t, x509.Certificate{})
-	for _, source := range Sources() {
+	for _, source := range eachReader() {
 		t.Run(source, func(t *testing.T) {
 			tr := newTrial(t, source)
 			s := tr.serveTLS(func(w http.ResponseWriter, r *http.Request) {

@@ -4,10 +4,13 @@ import (
 	"context"
 	"io"
 	"net/http/httptest"
+	"path"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"cotejo/query"
 	"cotejo/snapshots"
 	"cotejo/testdata/mirror"
 )
@@ -114,7 +117,16 @@ func TestRegistry(t *testing.T) {
 	const base = "https://wu1agsprosta001.blob.core.windows.net/agsc-publicaciones"
 	f("sat_69b", base+mirror.Listado69B)
 	f("sat_69b_bis", base+mirror.Listado69BBis)
-	if got := strings.Join(Sources(), " "); got != "sat_69b sat_69b_bis banxico_fix banxico_spei ift_numeracion" {
+	f("sat_art69_no_localizados", base+"/Datos_abiertos/Documents_AGR/No_localizados.csv")
+	f("sat_art69_condonados_07_15", base+"/Datos_abiertos/Cifras_SAT/Indef/Condonados_07_15.csv")
+	ids := []string{"sat_69b", "sat_69b_bis", "banxico_fix", "banxico_spei", "ift_numeracion"}
+	for _, l := range query.Art69Lists {
+		ids = append(ids, l.Schema.Source)
+		if s, _ := Lookup(l.Schema.Source); s.MaxBytes == 0 || path.Ext(s.path) != ".csv" || s.whenLinked != (l.Code == "ELIMINADOS") {
+			t.Errorf("%s: %+v", l.Code, s)
+		}
+	}
+	if got := Sources(); !slices.Equal(got, ids) {
 		t.Error(got)
 	}
 }

@@ -90,6 +90,9 @@ func File(stage int, name string) (content []byte, ok bool) {
 		return content, true
 	}
 	name = strings.TrimPrefix(name, container)
+	if content, ok := art69File(stage, name); ok {
+		return content, true
+	}
 	if !slices.Contains(lists, name) {
 		return nil, false
 	}
@@ -113,7 +116,7 @@ var indexPage string
 // index is the index page of a stage: only the dates on it change.
 func index(stage int) []byte {
 	return []byte(strings.NewReplacer(
-		"{69-B}", written(Corte(stage)), "{69-B Bis}", written(CorteBis(stage)),
+		"{69-B}", written(Corte(stage)), "{69-B Bis}", written(CorteBis(stage)), "{69}", written(civil.Of(art69Modified(stage, Firmes))),
 	).Replace(indexPage))
 }
 
@@ -143,6 +146,9 @@ func Handler(stage func() int) http.Handler {
 			return
 		}
 		kind, modified := "application/octet-stream", Modified(n)
+		if at := art69Modified(n, r.URL.Path); !at.IsZero() {
+			modified = at
+		}
 		switch path.Base(r.URL.Path) {
 		case path.Base(Index):
 			kind = "text/html; charset=utf-8"
