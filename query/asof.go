@@ -123,7 +123,7 @@ func firstOf(chain []snapshots.ChainVersion) civil.Date {
 
 // maxServed bounds what a source has of conocida: that of all of them has to fit
 // into an acta.
-const maxServed = 24 << 10
+const maxServed = 16 << 10
 
 // appendServed appends what a version answers about an RFC, with everything that
 // this installation knows of that version. Rows beyond maxServed are counted.

@@ -524,6 +524,13 @@ func TestGoldenAnswers(t *testing.T) {
 	losses := newFixture(t)
 	losses.add(query.Sat69BBis, civil.Date{Year: 2025, Month: 6, Day: 13}, bisRow("AAA010101AA1", "Definitivo", cell{5, "2024-01-25"}, cell{7, "2024-02-20"}))
 	losses.add(query.Sat69BBis, civil.Date{Year: 2026, Month: 3, Day: 12}, bisRow("AAA010101AA1", "Sentencia Favorable", cell{5, "2024-01-25"}, cell{9, "2026-02-02"}))
+	credits := newFixture(t)
+	credits.add(query.Sat69B, civil.Date{Year: 2026, Month: 1, Day: 28}, person)
+	firmes, seals := art69List(t, "FIRMES"), art69List(t, "CSD_SIN_EFECTOS")
+	firm := art69Row(firmes, "AAA010101AA1", "ALFA \"SA\"", "moral", "FIRMES", "2014-01-01", "X")
+	credits.add(firmes.Schema, civil.Date{Year: 2026, Month: 1, Day: 28}, firm, firm, art69Row(firmes, "PEFI800101AA1", "PERSONA", "", "", "", ""))
+	credits.add(firmes.Schema, civil.Date{Year: 2026, Month: 3, Day: 28}, firm, art69Row(firmes, "LAC010101AA1", "BAJA", "moral", "FIRMES", "2014-01-01", "X"))
+	credits.add(seals.Schema, civil.Date{Year: 2026, Month: 3, Day: 28}, art69Row(seals, "AAA010101AA1", "ALFA", "FRACCION X", "2024-01-05", "AGR", "2024-07-23"))
 	sum := sha256.New()
 	var corpus []byte
 	add := func(registro []byte, _ query.Outcome) {
@@ -542,9 +549,11 @@ func TestGoldenAnswers(t *testing.T) {
 		add(answerTo(t, query.Company{RFC: parsed}, ed))
 		add(answerTo(t, query.Company{RFC: parsed, Sanciones: true}, nothing(t)))
 		add(answerTo(t, query.Company{RFC: parsed}, losses.open()))
+		add(answerTo(t, query.Company{RFC: parsed}, credits.open()))
 		for _, d := range []civil.Date{{Year: 2017, Month: 6, Day: 1}, {Year: 2019, Month: 1, Day: 1}, {Year: 2026, Month: 2, Day: 28}, day} {
 			add(answerTo(t, query.Company{RFC: parsed, Past: d}, ed))
 			add(answerTo(t, query.Company{RFC: parsed, Past: d}, losses.open()))
+			add(answerTo(t, query.Company{RFC: parsed, Past: d}, credits.open()))
 		}
 	}
 	for _, word := range []string{
@@ -552,15 +561,16 @@ func TestGoldenAnswers(t *testing.T) {
 		`"situacion_anterior":`, `"PUBLICACION_SAT"`, `"PUBLICACION_DOF"`, `"proveedores_sancionados":null`, `"SOURCE_NOT_LOADED"`,
 		`"SOURCE_UNAVAILABLE"`, `"fisica"`, `"situacion":"Situación nueva"`, `"desactualizada":true`, `"desactualizada":false`,
 		`"SIN_VERSION_EN_LA_FECHA"`, `"CON_SITUACION"`, `"SIN_SITUACION"`, `"INDETERMINADA"`, `"SIN_FECHAS_LEGIBLES"`, `"YA_NO_APARECE"`,
+		`"lista":"FIRMES"`, `"en_lista":false`, `"en_lista":true`, `"tipo_persona_derivado":true`, `"fundamento_verificado":false`, `"listas_sin_version":[{`,
 	} {
 		if !bytes.Contains(corpus, []byte(word)) {
 			t.Errorf("el corpus no contiene %s", word)
 		}
 	}
 	got := hex.EncodeToString(sum.Sum(nil)) + "\n"
-	golden := filepath.Join("testdata", "company_2.sha256")
+	golden := filepath.Join("testdata", "company_3.sha256")
 	want, err := os.ReadFile(golden)
 	if err != nil || got != string(want) {
-		t.Fatalf("las respuestas de COMPANY/2 cambiaron (%v): %s", err, got)
+		t.Fatalf("las respuestas de COMPANY/3 cambiaron (%v): %s", err, got)
 	}
 }

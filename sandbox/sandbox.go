@@ -27,7 +27,7 @@ type File struct {
 	Source     string     // id of the source that reads it: "sat_69b"
 	Name       string     // file name, as the authority calls it
 	Bytes      []byte     // as if just downloaded
-	Corte      civil.Date // stated inside the file, repeated here for tests
+	Corte      civil.Date // stated inside the file, or of one that states none
 	Downloaded time.Time  // stands for our clock; UTC
 }
 
@@ -48,6 +48,16 @@ var listado69B []byte
 //go:embed data/Listado_69_B_Bis_Completo.csv
 var listado69BBis []byte
 
+// firmes and noLocalizados hold FIR010101AA1, a legal entity, and NOLO010101AA1, an
+// individual. The other lists under article 69 are not in the sandbox, which its
+// answers say.
+//
+//go:embed data/Firmes.csv
+var firmes []byte
+
+//go:embed data/No_localizados.csv
+var noLocalizados []byte
+
 // Files returns the publications by source id. The caller owns them.
 func Files() []File {
 	downloaded := time.Date(2026, 9, 19, 11, 0, 0, 0, time.UTC)
@@ -64,6 +74,20 @@ func Files() []File {
 			Name:       "Listado_69_B_Bis_Completo.csv",
 			Bytes:      slices.Clone(listado69BBis),
 			Corte:      civil.Date{Year: 2026, Month: 7, Day: 15},
+			Downloaded: downloaded,
+		},
+		{
+			Source:     "sat_art69_firmes",
+			Name:       "Firmes.csv",
+			Bytes:      slices.Clone(firmes),
+			Corte:      civil.Date{Year: 2026, Month: 9, Day: 4},
+			Downloaded: downloaded,
+		},
+		{
+			Source:     "sat_art69_no_localizados",
+			Name:       "No_localizados.csv",
+			Bytes:      slices.Clone(noLocalizados),
+			Corte:      civil.Date{Year: 2026, Month: 9, Day: 4},
 			Downloaded: downloaded,
 		},
 	}

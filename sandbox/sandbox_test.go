@@ -41,7 +41,7 @@ func TestRFCs(t *testing.T) {
 			t.Errorf("%s: %v, want %v", source, got, want)
 		}
 	}
-	if n := len(Files()); n != 2 {
+	if n := len(Files()); n != 4 {
 		t.Fatalf("%d files", n)
 	}
 	f(0, "sat_69b", 20, "31 de agosto de 2026", "2026-08-31", map[string]string{
@@ -51,6 +51,24 @@ func TestRFCs(t *testing.T) {
 		"SEN010101AA1": "Sentencia Favorable",
 	})
 	f(1, "sat_69b_bis", 12, "15 de julio de 2026", "2026-07-15", map[string]string{"BIS010101AA1": "Definitivo"})
+}
+
+// TestArticle69 holds the two rows of the lists under article 69.
+func TestArticle69(t *testing.T) {
+	f := func(i int, source, want string) {
+		t.Helper()
+		file := Files()[i]
+		text, err := charmap.Windows1252.NewDecoder().String(string(file.Bytes))
+		if err != nil {
+			t.Fatal(err)
+		}
+		const titles = "RFC,RAZON SOCIAL,TIPO PERSONA,SUPUESTO,FECHA DE PRIMERA PUBLICACION,ENTIDAD FEDERATIVA\r\n"
+		if file.Source != source || text != titles+want+"\r\n" || file.Corte.IsZero() {
+			t.Errorf("%s: %q", file.Source, text)
+		}
+	}
+	f(2, "sat_art69_firmes", `FIR010101AA1,"EMPRESA DE PRUEBA CON CRÉDITO FIRME, S.A. DE C.V.",M,FIRMES,16/07/2026,CIUDAD DE MÉXICO`)
+	f(3, "sat_art69_no_localizados", "NOLO010101AA1,PERSONA DE PRUEBA NO LOCALIZADA,F,NO LOCALIZADOS,01/08/2026,JALISCO")
 }
 
 // TestFilesAreTheCallersOwn holds that nobody can change the embedded bytes.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"cotejo/accounts"
 	"cotejo/civil"
 	"cotejo/ingest"
+	"cotejo/query"
 	"cotejo/snapshots"
 	"cotejo/testdata/mirror"
 )
@@ -25,21 +27,41 @@ import (
 // demoBalance is what the demonstration's wallet is funded with, in centavos.
 const demoBalance = 500_00
 
-// demoSources are what the demonstration ingests, with the day that the mirror's
-// file states at a stage.
-var demoSources = []struct {
-	id    string
-	corte func(stage int) civil.Date
-}{
+// demoSource is what the demonstration ingests, with the day that the mirror's file
+// is of at a stage.
+type demoSource struct {
+	id  string
+	day func(stage int) civil.Date
+}
+
+var demoSources = append([]demoSource{
 	{"sat_69b", mirror.Corte},
 	{"sat_69b_bis", mirror.CorteBis},
 	// The catalogues have one version: that of the last stage.
 	{"banxico_fix", newest},
 	{"banxico_spei", newest},
 	{"ift_numeracion", newest},
+}, demoArt69()...)
+
+// art69Prefix is what the ids of the lists under article 69 have in common.
+const art69Prefix = "sat_art69_"
+
+// demoArt69 are the lists under article 69 that the mirror links. One of them
+// changes between the stages.
+func demoArt69() (sources []demoSource) {
+	for _, l := range query.Art69Lists {
+		switch {
+		case l.WhenLinked:
+		case l.Code == "FIRMES":
+			sources = append(sources, demoSource{l.Schema.Source, mirror.DayFirmes})
+		default:
+			sources = append(sources, demoSource{l.Schema.Source, newest})
+		}
+	}
+	return sources
 }
 
-// newest is a corte of the last stage alone.
+// newest is a day of the last stage alone.
 func newest(stage int) civil.Date {
 	if stage < mirror.Stages-1 {
 		return civil.Date{}
@@ -112,13 +134,19 @@ func runDemo(a *app, config configuration) error {
 	if err != nil {
 		return errors.Join(err, n.close())
 	}
+	lists, listVersions := 0, 0
 	for i, source := range demoSources {
+		if strings.HasPrefix(source.id, art69Prefix) {
+			lists, listVersions = lists+1, listVersions+versions[i]
+			continue
+		}
 		noun := "versiones descargadas, verificadas e indexadas"
 		if versions[i] == 1 {
 			noun = "versión descargada, verificada e indexada"
 		}
 		fmt.Fprintf(out, "✓ %s: %d %s\n", source.id, versions[i], noun)
 	}
+	fmt.Fprintf(out, "✓ %s…: %d versiones de %d listas\n", art69Prefix, listVersions, lists)
 
 	live, test, err := demoAccount(a.ctx, n)
 	if err != nil {
@@ -160,11 +188,11 @@ func ingestMirror(ctx context.Context, d *dataDir) (versions []int, err error) {
 		return nil, err
 	}
 	versions = make([]int, len(demoSources))
-	cortes := make([]civil.Date, len(demoSources))
+	days := make([]civil.Date, len(demoSources))
 	for i, source := range demoSources {
 		for _, e := range serving.Sources {
 			if e.Source == source.id {
-				cortes[i], versions[i] = e.Corte, len(e.Chain)
+				days[i], versions[i] = e.OrderDate, len(e.Chain)
 			}
 		}
 	}
@@ -182,8 +210,8 @@ func ingestMirror(ctx context.Context, d *dataDir) (versions []int, err error) {
 	for n := range mirror.Stages {
 		stage.Store(int64(n))
 		for i, source := range demoSources {
-			corte := source.corte(n)
-			if !cortes[i].Before(corte) {
+			day := source.day(n)
+			if !days[i].Before(day) {
 				continue
 			}
 			r, err := ingest.Ingest(ctx, d.sources, ingest.Request{
@@ -198,7 +226,7 @@ func ingestMirror(ctx context.Context, d *dataDir) (versions []int, err error) {
 			if r.Outcome == ingest.Activated {
 				versions[i]++
 			}
-			cortes[i] = corte
+			days[i] = day
 		}
 	}
 	return versions, nil

@@ -281,6 +281,7 @@ func printAnswer(w io.Writer, registro []byte, ed *snapshots.Edition) error {
 			EnFecha civil.Date `json:"en_fecha"`
 			List    list       `json:"sat_69b"`
 			Bis     list       `json:"sat_69b_bis"`
+			Art69   art69      `json:"sat_art69"`
 		} `json:"resultado"`
 	}
 	if err := json.Unmarshal(registro, &r); err != nil {
@@ -289,6 +290,7 @@ func printAnswer(w io.Writer, registro []byte, ed *snapshots.Edition) error {
 	fmt.Fprintf(w, "%s\n", r.Resultado.RFC)
 	r.Resultado.List.print(w, "69-B", r.Resultado.EnFecha)
 	r.Resultado.Bis.print(w, "69-B Bis", r.Resultado.EnFecha)
+	r.Resultado.Art69.print(w, r.Resultado.EnFecha)
 	_, err := fmt.Fprintf(w, "  edición %s\n", ed.Manifest().SHA256)
 	return err
 }

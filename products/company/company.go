@@ -33,7 +33,7 @@ func Operations() []operation.Operation {
 			"y un bloque con SOURCE_NOT_LOADED o SOURCE_UNAVAILABLE no se pudo consultar y no equivale a «no aparece».\n\n" +
 			"Con ?en_fecha=AAAA-MM-DD dice además, de los listados 69-B y 69-B Bis, qué se puede afirmar de ese día, en tres partes que no son lo mismo: " +
 			"version_en_fecha (qué dice el listado de la autoridad a esa fecha), efectiva (qué situación estaba vigente según las fechas oficiales de los renglones de hoy) y " +
-			"conocida (desde qué versión respondía este servicio). Cuesta lo mismo.",
+			"conocida (desde qué versión respondía este servicio). De las listas del artículo 69 dice version_en_fecha. Cuesta lo mismo.",
 		Service: "COMPANY",
 		Prefix:  "COM",
 		Charged: []string{"COMPANY_OK"},
@@ -51,7 +51,7 @@ func Operations() []operation.Operation {
 			},
 			{
 				Name: enFecha, In: operation.InQuery, Parse: parseEnFecha,
-				Description: "Día pasado, AAAA-MM-DD (Ciudad de México), del 1900-01-01 a hoy. Los bloques sat_69b y sat_69b_bis llevan entonces en_fecha, y la respuesta, conocida.",
+				Description: "Día pasado, AAAA-MM-DD (Ciudad de México), del 1900-01-01 a hoy. Los bloques sat_69b, sat_69b_bis y sat_art69 llevan entonces en_fecha, y la respuesta, conocida.",
 				Schema:      &jsonschema.Schema{Type: "string", Format: "date"},
 			},
 		},
@@ -59,6 +59,7 @@ func Operations() []operation.Operation {
 		Examples: []operation.Example{
 			example("definitivo", "RFC en el listado 69-B, situación Definitivo", "/v1/empresa/EFO010101AA1"),
 			example("sin_coincidencia", "RFC que no aparece en la versión consultada", "/v1/empresa/LIM010101AA1?sancionados=false"),
+			example("articulo_69", "RFC en la lista Firmes del artículo 69", "/v1/empresa/FIR010101AA1"),
 			example("en_fecha", "Qué se puede afirmar de un día pasado", "/v1/empresa/SEN010101AA1?en_fecha=2018-12-31"),
 		},
 		Ask: ask,

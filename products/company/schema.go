@@ -172,7 +172,7 @@ func source() *jsonschema.Schema {
 	return op.Object(
 		op.Maybe("antiguedad_dias", op.Signed("Días de la fecha de orden de la versión (corte o, si el archivo no lo dice, publicación o descarga) al día de la consulta. Ausente con ?en_fecha=.")),
 		op.F("corte", op.OrNull(op.Day("Fecha de corte dentro del archivo oficial."))),
-		op.Maybe("desactualizada", op.Flag("true si la versión es más antigua de lo que el ritmo de la autoridad deja esperar ("+strconv.Itoa(query.Sat69B.MaxAge)+" días en 69-B, "+strconv.Itoa(query.Sat69BBis.MaxAge)+" en 69-B Bis): hay o debería haber una más nueva. "+
+		op.Maybe("desactualizada", op.Flag("true si la versión es más antigua de lo que el ritmo de la autoridad deja esperar ("+strconv.Itoa(query.Sat69B.MaxAge)+" días en 69-B, "+strconv.Itoa(query.Sat69BBis.MaxAge)+" en 69-B Bis, "+strconv.Itoa(query.Art69Lists[0].Schema.MaxAge)+" en FIRMES; las demás, en esperada_cada_dias de /v1/fuentes): hay o debería haber una más nueva. "+
 			"Lo que dice estado sigue siendo cierto de esta versión. Ausente con ?en_fecha=.")),
 		op.Maybe("fecha_de_orden", op.Day(orderDate+" Solo con ?en_fecha=.")),
 		op.F("id", op.Text("")),
@@ -187,17 +187,67 @@ func source() *jsonschema.Schema {
 	)
 }
 
-// art69 has empty lists until the files of article 69 are read.
+// art69 is the block of the lists under article 69. Only lists that are loaded are
+// consulted, and the others are named: they are never «no match».
 func art69() *jsonschema.Schema {
-	s := op.Object(
-		op.F("advertencia", op.Text("")),
-		op.F("estado", op.OneOf("", notLoaded)),
-		op.F("historial_eventos", op.Empty("")),
-		op.F("listas", op.Empty("")),
-		op.F("listas_consultadas", op.Empty("")),
+	version := op.Object(
+		op.F("estado", op.OneOf("SIN_VERSION_EN_LA_FECHA: el día es anterior a la primera versión de todas; no equivale a «no aparece».", match, noMatch, noVersion)),
+		op.F("listas", art69Lists("Como las publicaron esas versiones.")),
+		op.F("listas_consultadas", op.List(source(), "La versión de cada lista en esa fecha.")),
+		op.F("listas_sin_version", op.List(op.Object(
+			op.F("id", op.Text("")),
+			op.F("lista", art69Code()),
+			op.F("primera_version", op.Day("Fecha de la primera versión que se conserva.")),
+		), "Listas de las que no se conserva ninguna versión de ese día: no se consultaron.")),
 	)
-	s.Description = "Listas del artículo 69 del Código Fiscal de la Federación."
+	past := op.Object(op.F("version_en_fecha", version))
+	past.Description = "Qué decían las listas el día de ?en_fecha=: la versión más reciente de cada una hasta ese día. " +
+		"No hay efectiva: los renglones dicen cuándo se publicaron por primera vez y no hasta cuándo. Ausente sin ese parámetro o si no hay ninguna lista cargada."
+	event := op.Object(
+		op.F("en_lista", op.Flag("Si el RFC seguía en esa lista después del evento. REMOVED con true: salió un registro y quedan otros, o entró otro en su lugar (ADDED de la misma fecha), como cuando la autoridad corrige un dato.")),
+		op.F("evento", op.OneOf("Compara versiones sucesivas de la lista. De lo que ya estaba en la primera versión que se conserva no hay evento.", "ADDED", "REMOVED")),
+		op.F("fecha", op.Day("Fecha de la versión que lo muestra.")),
+		op.F("lista", art69Code()),
+		op.F("registros", op.Integer("Cuántos registros entraron o salieron.")),
+	)
+	s := op.Object(
+		op.F("advertencia", op.Text("El estado pudo cambiar después de la fecha de la versión; y, si faltan listas, que no se consultaron.")),
+		op.Maybe("en_fecha", past),
+		op.F("estado", sourceState()),
+		op.F("historial_eventos", op.List(event, "En orden de fecha.")),
+		op.F("listas", art69Lists("Las listas en que aparece, un elemento por lista.")),
+		op.F("listas_consultadas", op.List(source(), "La versión de cada lista que se consultó. SIN_COINCIDENCIA_EN_LA_VERSION_CONSULTADA vale para estas y para ninguna otra.")),
+		op.F("listas_no_cargadas", op.List(op.Object(
+			op.F("id", op.Text("")),
+			op.F("lista", art69Code()),
+		), "Listas que no están cargadas y no se consultaron: de ellas no se dice nada.")),
+	)
+	s.Description = "Listas del artículo 69 del Código Fiscal de la Federación y las que la autoridad publica junto a ellas. Las personas físicas aparecen solo por RFC exacto. " +
+		"Estar en CANCELADOS no extingue la deuda (artículo 146-A, último párrafo)."
 	return s
+}
+
+func art69Lists(description string) *jsonschema.Schema {
+	return op.List(op.Object(
+		op.F("etiqueta_oficial", op.Text("Texto con que la autoridad enlaza la lista.")),
+		op.F("etiqueta_verificada", op.Flag("false: el texto es nuestro; no se ha visto el de la autoridad.")),
+		op.F("fundamento", op.Text("Fundamento legal de la publicación.")),
+		op.F("fundamento_verificado", op.Flag("false: el archivo oficial no lo dice y no lo ha revisado un abogado; no lo cite sin comprobarlo.")),
+		op.F("lista", art69Code()),
+		op.F("nombre", op.Text("El del registro más reciente.")),
+		op.F("registros_oficiales", op.List(op.MapOf(op.Text(""), "Columnas del archivo oficial, como se publicaron."), "El más reciente primero; 200 cuando mucho.")),
+		op.Maybe("registros_omitidos", op.Integer("Cuántos más hay.")),
+		op.F("tipo_persona", op.OneOf("", query.Moral, query.Fisica)),
+		op.F("tipo_persona_derivado", op.Flag("true: la lista no lo dice y se sigue de la longitud del RFC (12 moral, 13 física).")),
+	), description)
+}
+
+func art69Code() *jsonschema.Schema {
+	var codes []string
+	for _, l := range query.Art69Lists {
+		codes = append(codes, l.Code)
+	}
+	return op.OneOf("", codes...)
 }
 
 func procurement() *jsonschema.Schema {

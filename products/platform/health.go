@@ -155,6 +155,9 @@ func (h *health) compose() (*healthAnswer, []includedList, error) {
 	for _, schema := range known {
 		id := schema.Source
 		serving := servedBy(ed, id)
+		if serving == nil && absent(h.Catalogue, schema) {
+			continue
+		}
 		s := describe(h.Catalogue, schema, serving, now, alert)
 		s.lack(h.Lacks)
 		if serving == nil && fault == nil && s.Help == nil {

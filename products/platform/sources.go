@@ -2,6 +2,7 @@ package platform
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +18,23 @@ import (
 
 // known are the sources that this build answers from, whether they are loaded or
 // not.
-var known = []*snapshots.Schema{&query.Sat69B, &query.Sat69BBis, &catalog.FIXSource, &catalog.SPEISource, &catalog.NumberingSource}
+var known = func() []*snapshots.Schema {
+	all := []*snapshots.Schema{&query.Sat69B, &query.Sat69BBis, &catalog.FIXSource, &catalog.SPEISource, &catalog.NumberingSource}
+	for i := range query.Art69Lists {
+		all = append(all, &query.Art69Lists[i].Schema)
+	}
+	return all
+}()
+
+// absent reports whether there is nothing to say of a source: its authority need
+// not publish it, and it never came.
+func absent(c *snapshots.Catalogue, schema *snapshots.Schema) bool {
+	if !slices.ContainsFunc(query.Art69Lists, func(l query.Art69List) bool { return l.WhenLinked && l.Schema.Source == schema.Source }) {
+		return false
+	}
+	_, came, err := c.LastAttempt(schema.Source)
+	return !came && err == nil
+}
 
 // States of a source. What serves does not change when an attempt to renew it
 // goes wrong, nor when it grows old.

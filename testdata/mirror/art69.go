@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"cotejo/civil"
 )
 
 // Folders of the lists under article 69: those that are renewed, and closed ones.
@@ -34,6 +36,10 @@ var Art69 = []string{
 	art69Open + "EntespublicosydeGobiernoomisos.csv",
 	art69Open + "CSDsinefectos.csv",
 }
+
+// DayFirmes is the day on which the server says that Firmes was last modified at a
+// stage. The lists under article 69 state no day themselves.
+func DayFirmes(stage int) civil.Date { return civil.Of(art69Modified(stage, Firmes)) }
 
 const eliminados = art69Open + "Eliminados.csv"
 

@@ -116,7 +116,7 @@ var indexPage string
 // index is the index page of a stage: only the dates on it change.
 func index(stage int) []byte {
 	return []byte(strings.NewReplacer(
-		"{69-B}", written(Corte(stage)), "{69-B Bis}", written(CorteBis(stage)), "{69}", written(civil.Of(art69Modified(stage, Firmes))),
+		"{69-B}", written(Corte(stage)), "{69-B Bis}", written(CorteBis(stage)), "{69}", written(DayFirmes(stage)),
 	).Replace(indexPage))
 }
 
