@@ -284,6 +284,8 @@ var scripted = map[string]struct{ source, file string }{
 	"fix":        {"banxico_fix", mirror.FIX},
 	"spei":       {"banxico_spei", mirror.SPEI},
 	"numeracion": {"ift_numeracion", mirror.Numbering},
+	"firmes":     {"sat_art69_firmes", mirror.Firmes},
+	"entes":      {"sat_art69_entes_publicos_omisos", mirror.Art69[12]},
 }
 
 // loadScripted makes a stage of one of them the current edition, with one text in
@@ -298,7 +300,11 @@ func (f *fixture) loadScripted(stage int, name, from, to string) {
 	if from != "" {
 		content = bytes.Replace(content, []byte(from), []byte(to), 1)
 	}
-	f.loadAs(s.source, path.Base(s.file), content)
+	corte := corteOf[s.source]
+	if strings.HasPrefix(s.source, "sat_art69_") {
+		corte = mirror.DayFirmes(stage)
+	}
+	f.loadAs(s.source, path.Base(s.file), content, corte)
 }
 
 // corteOf are days of the lists that state none.
@@ -309,13 +315,13 @@ var corteOf = map[string]civil.Date{
 
 func (f *fixture) load(content []byte) ingest.Result {
 	f.t.Helper()
-	return f.loadAs("sat_69b", "Listado_completo_69-B.csv", content)
+	return f.loadAs("sat_69b", "Listado_completo_69-B.csv", content, civil.Date{})
 }
 
-func (f *fixture) loadAs(source, name string, content []byte) ingest.Result {
+func (f *fixture) loadAs(source, name string, content []byte, corte civil.Date) ingest.Result {
 	f.t.Helper()
 	r := f.ingest(f.sources, ingest.Request{
-		Source: source, Name: name, Corte: corteOf[source], Now: f.clock(),
+		Source: source, Name: name, Corte: corte, Now: f.clock(),
 		Content: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil },
 	})
 	if _, err := f.live.Refresh(); err != nil {

@@ -84,7 +84,7 @@ func TestDemoPrintsCurlLinesThatWork(t *testing.T) {
 	defer func() { environment = func() []string { return nil } }()
 
 	d := startDemo(t, "--addr", "127.0.0.1:18080")
-	if bodies := d.curl(t); len(bodies) != 5 || at(bodies[0], "sat_69b.estado") != "COINCIDENCIA" {
+	if bodies := d.curl(t); len(bodies) != 5 || at(bodies[0], "sat_69b.estado") != "COINCIDENCIA" || at(bodies[0], "sat_art69.estado") != "COINCIDENCIA" {
 		t.Fatalf("respuestas = %v\n%s", bodies, d.text)
 	}
 	m := regexp.MustCompile(`verify all --data (\S+)`).FindStringSubmatch(d.text)
@@ -107,7 +107,7 @@ func TestDemoWorksTwiceInOneDirectory(t *testing.T) {
 	data := newData(t)
 	for round := range 2 {
 		d := startDemo(t, "--addr", "127.0.0.1:18180", "--data", data)
-		if !strings.Contains(d.text, "sat_69b: 4 versiones") || !strings.Contains(d.text, "sat_69b_bis: 2 versiones") || len(d.curl(t)) != 5 {
+		if !strings.Contains(d.text, "sat_69b: 4 versiones") || !strings.Contains(d.text, "sat_69b_bis: 2 versiones") || !strings.Contains(d.text, "sat_art69_…: 15 versiones de 14 listas") || len(d.curl(t)) != 5 {
 			t.Fatalf("vuelta %d:\n%s", round, d.text)
 		}
 		d.end(t)

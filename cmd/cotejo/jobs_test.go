@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http/httptest"
 	"os"
@@ -335,6 +336,23 @@ func TestEverySourceHasAJob(t *testing.T) {
 	for _, id := range append(ingest.Sources(), "limpieza", "reclamos") {
 		if !strings.Contains(" "+strings.Join(names, " ")+" ", " "+id+" ") {
 			t.Errorf("no hay tarea %s: %v", id, names)
+		}
+	}
+}
+
+// TestSourcesAreApart: each source has its ten minutes twice a day, after the clean-up
+// and before offices open.
+func TestSourcesAreApart(t *testing.T) {
+	taken := map[string]string{}
+	for i, id := range ingest.Sources() {
+		spec := sourceSpec(i)
+		if other := taken[spec]; other != "" {
+			t.Errorf("%s and %s: %s", id, other, spec)
+		}
+		taken[spec] = id
+		var minute, first, second int
+		if _, err := fmt.Sscanf(spec, "%d %d,%d * * *", &minute, &first, &second); err != nil || first*60+minute != 4*60+7+10*i || second != first+9 || first > 7 {
+			t.Errorf("%s: %s, %v", id, spec, err)
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"cotejo/products/company"
 	"cotejo/snapshots"
 	"cotejo/store"
+	"cotejo/testdata/mirror"
 )
 
 // answered gives a data directory that holds two versions and one answer for
@@ -439,4 +440,24 @@ func TestRebuildPutsBackAndNames(t *testing.T) {
 	}
 	restore()
 	rebuild(0)
+}
+
+// TestCheckOfArticle69 names what the lists say, and those that were not asked.
+func TestCheckOfArticle69(t *testing.T) {
+	config, stage := mirrorConfig(t)
+	stage.Store(mirror.Stages - 1)
+	data := newData(t)
+	cotejo(t, 0, "ingest", "sat_art69_firmes", "sat_art69_exigibles", "--data", data, "--config", config)
+	f := func(rfc, want string, args ...string) {
+		t.Helper()
+		out := cotejo(t, 0, append([]string{"check", rfc, "--data", data}, args...)...)
+		if !strings.Contains(out, want) {
+			t.Errorf("%s: falta %q:\n%s", rfc, want, out)
+		}
+	}
+	f("CUE010101AA1", "  Artículo 69                   Aparece: Firmes (1)   CUENTOS Y NUBES SA DE CV\n                                Aparece: Exigibles (1)   CUENTOS")
+	f("BOS010101AA1", "Aparece: Firmes (2)   BOSQUES EN EL AIRE")
+	f("ZZZ010101AA1", "No aparece en las 2 listas consultadas (no es una aprobación)")
+	f("ZZZ010101AA1", "Sin cargar (no equivale a «no aparece»): NO_LOCALIZADOS, SENTENCIAS,")
+	f("CUE010101AA1", "  listas al 2020-01-01        Ninguna lista que consultar (no equivale a «no aparece»)", "--en-fecha", "2020-01-01")
 }
