@@ -113,7 +113,7 @@ func (c *sourcesShow) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	r := sourceReply{URL: source.URL(), Partials: []snapshots.Partial{}, Versions: []versionReply{}}
+	r := sourceReply{SourceState: platform.SourceState{Source: c.Source, State: notOffered}, URL: source.URL(), Partials: []snapshots.Partial{}, Versions: []versionReply{}}
 	for _, s := range states {
 		if s.Source == c.Source {
 			r.SourceState = s

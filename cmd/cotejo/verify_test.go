@@ -459,5 +459,8 @@ func TestCheckOfArticle69(t *testing.T) {
 	f("BOS010101AA1", "Aparece: Firmes (2)   BOSQUES EN EL AIRE")
 	f("ZZZ010101AA1", "No aparece en las 2 listas consultadas (no es una aprobación)")
 	f("ZZZ010101AA1", "Sin cargar (no equivale a «no aparece»): NO_LOCALIZADOS, SENTENCIAS,")
+	if s := cotejoJSON[sourceReply](t, "sources", "show", "sat_art69_eliminados", "--data", data); s.Source != "sat_art69_eliminados" || s.State != "no_ofrecida" {
+		t.Errorf("%+v", s)
+	}
 	f("CUE010101AA1", "  listas al 2020-01-01        Ninguna lista que consultar (no equivale a «no aparece»)", "--en-fecha", "2020-01-01")
 }

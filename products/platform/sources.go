@@ -127,6 +127,9 @@ func DescribeSources(c *snapshots.Catalogue, m *snapshots.EditionManifest, now t
 				s = &served{e, &v}
 			}
 		}
+		if s == nil && absent(c, schema) {
+			continue
+		}
 		state := describe(c, schema, s, now, func(string, string, ...any) {})
 		state.lack(lacks)
 		states = append(states, state)
