@@ -327,32 +327,3 @@ func TestArt69MissesDoNotAllocate(t *testing.T) {
 		t.Fatalf("%v asignaciones por consulta limpia", n)
 	}
 }
-
-// FuzzArt69Cells fills the cells of a row with anything: the answer is canonical JSON
-// whatever an official file says.
-func FuzzArt69Cells(f *testing.F) {
-	f.Add(uint8(0), "ALFA\n\"S.A.\"", "moral", "2026-01-01")
-	f.Add(uint8(13), "\\ \u2028 ��", "", "2026-13-45")
-	f.Fuzz(func(t *testing.T, which uint8, name, person, date string) {
-		l := &query.Art69Lists[int(which)%len(query.Art69Lists)]
-		r := everyColumn(l, "FIR010101AA1")
-		for i, c := range l.Schema.Columns {
-			switch {
-			case c.Name == "RFC":
-			case i%3 == 0:
-				r.Norm[i], r.Raw[i] = strings.ToValidUTF8(person, ""), strings.ToValidUTF8(name, "")
-			default:
-				r.Norm[i], r.Raw[i] = strings.ToValidUTF8(date, ""), strings.ToValidUTF8(name+date, "")
-			}
-		}
-		if len(name)+len(person)+len(date) > 4<<10 {
-			return
-		}
-		fx := newFixture(t)
-		fx.add(l.Schema, day, r)
-		b, _ := art69Of(t, fx.open(), "FIR010101AA1", "") // checks that it is canonical
-		if b.Estado != "COINCIDENCIA" {
-			t.Errorf("%+v", b)
-		}
-	})
-}

@@ -264,7 +264,7 @@ func (c *jobsList) Run(a *app) error {
 	}
 	return a.print(replies, func() {
 		for _, r := range replies {
-			fmt.Fprintf(a.stdout, "%-14s %-12s última %s  siguiente %s\n", r.Job, r.Status, orDash(r.Last), orDash(r.Next))
+			fmt.Fprintf(a.stdout, "%-30s %-12s última %s  siguiente %s\n", r.Job, r.Status, orDash(r.Last), orDash(r.Next))
 			failure := ""
 			if len(r.Runs) > 0 {
 				failure = r.Runs[0].Error

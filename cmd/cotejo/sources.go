@@ -44,7 +44,7 @@ func (d *dataDir) describeSources(config configuration) ([]platform.SourceState,
 // sourceLine says in a line what answers, and below what needs a look.
 func sourceLine(s *platform.SourceState) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-14s %-13s ", s.Source, s.State)
+	fmt.Fprintf(&b, "%-30s %-13s ", s.Source, s.State)
 	if s.VersionID != nil {
 		fmt.Fprintf(&b, "versión %d  corte %s  %d filas  hace %d días (se espera cada %d)  ",
 			*s.VersionID, orUnknown(text(s.Corte)), *s.Rows, *s.Age, s.MaxAge)
