@@ -76,19 +76,21 @@ func Aguinaldo(r AguinaldoRequest) (*AguinaldoResult, error) {
 	}
 	out.assume("La base es la cuota diaria, sin integrar otras prestaciones.")
 	out.assume(ruleDaysOfYear)
-	out.Exemption = out.exemption(r.Fecha, "aguinaldo", out.Aguinaldo)
+	if out.Exemption, err = out.exemption(r.Fecha, "aguinaldo", out.Aguinaldo); err != nil {
+		return nil, err
+	}
 	return out, nil
 }
 
 // exemption returns the tax exemption of an aguinaldo or a vacation premium,
-// nil without a date or without tables for it.
-func (c *Calculation) exemption(day civil.Date, key string, amount Pesos) *Exemption {
+// nil without a date. The error is *ErrNoTable.
+func (c *Calculation) exemption(day civil.Date, key string, amount Pesos) (*Exemption, error) {
 	if day.IsZero() {
-		return nil
+		return nil, nil
 	}
-	free, daily, ok := c.taxFree(day)
-	if !ok {
-		return nil
+	free, daily, err := c.taxFree(day)
+	if err != nil {
+		return nil, err
 	}
 	times := free.aguinaldo
 	if key != "aguinaldo" {
@@ -96,5 +98,5 @@ func (c *Calculation) exemption(day civil.Date, key string, amount Pesos) *Exemp
 	}
 	c.assume("La exención de ISR es anual y supone que no se usó antes en el año; el salario mínimo de LISR 93-XIV se lee como UMA.")
 	e := exempt(key, amount, times, daily, "LISR 93-XIV")
-	return &e
+	return &e, nil
 }

@@ -94,7 +94,9 @@ func Finiquito(r FiniquitoRequest) (*FiniquitoResult, error) {
 	out.assume("Relación por tiempo indeterminado; no cubre el tiempo determinado (LFT 50-I) ni las plataformas digitales (LFT 50-IV).")
 	out.assume("Las vacaciones de años anteriores ya se disfrutaron y el aguinaldo del año no se ha pagado.")
 	out.assume("Las prestaciones son las mínimas de la ley y sobre ellas se integra el salario (LFT 84 y 89).")
-	out.exemptions(r, s)
+	if err := out.exemptions(r, s); err != nil {
+		return nil, err
+	}
 	return out, nil
 }
 
@@ -216,11 +218,12 @@ func (out *FiniquitoResult) separation(r FiniquitoRequest, s service, law *labou
 	}
 }
 
-// exemptions adds what the income tax leaves free of each kind of payment.
-func (out *FiniquitoResult) exemptions(r FiniquitoRequest, s service) {
-	free, daily, ok := out.taxFree(r.FechaBaja)
-	if !ok {
-		return
+// exemptions adds what the income tax leaves free of each kind of payment. The
+// error is *ErrNoTable.
+func (out *FiniquitoResult) exemptions(r FiniquitoRequest, s service) error {
+	free, daily, err := out.taxFree(r.FechaBaja)
+	if err != nil {
+		return err
 	}
 	out.Exemptions = append(out.Exemptions,
 		exempt("aguinaldo_proporcional", out.Amount("aguinaldo_proporcional"), free.aguinaldo, daily, "LISR 93-XIV"),
@@ -234,4 +237,5 @@ func (out *FiniquitoResult) exemptions(r FiniquitoRequest, s service) {
 			exempt("separacion", out.SubtotalSeparacion, free.separationPerYear*years, daily, "LISR 93-XIII"))
 	}
 	out.assume("Las exenciones de ISR son límites del año, sin lo ya usado; no se retiene impuesto en los renglones (LISR 95 y 96).")
+	return nil
 }

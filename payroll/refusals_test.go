@@ -172,9 +172,14 @@ func TestNothingIsComputedOutsideValidity(t *testing.T) {
 		f(what, "2026-01-15", "", "", "")
 	}
 	f("aguinaldo", "1900-01-01", "lft_prestaciones", "2016-01-01", "")
-	f("aguinaldo", "2100-01-01", "", "", "")
+	// The minimums of the law have no end, but what is exempt that day is not known.
+	f("aguinaldo", "2027-01-31", "", "", "")
+	f("aguinaldo", "2027-02-01", "uma", "2016-01-28", "2027-01-31")
+	f("aguinaldo", "2100-01-01", "uma", "2016-01-28", "2027-01-31")
 	f("prima", "2022-12-31", "", "", "")
-	f("finiquito", "2016-01-01", "", "", "")
+	f("prima", "2027-02-01", "uma", "2016-01-28", "2027-01-31")
+	f("finiquito", "2016-01-28", "", "", "")
+	f("finiquito", "2016-01-27", "lisr_exenciones", "2016-01-28", "")
 	f("finiquito", "2015-12-31", "lft_prestaciones", "2016-01-01", "")
 	f("finiquito", "2027-01-01", "salario_minimo", "2016-01-01", "2026-12-31")
 	f("finiquito", "2100-01-01", "salario_minimo", "2016-01-01", "2026-12-31")

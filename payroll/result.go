@@ -1,7 +1,6 @@
 package payroll
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -118,18 +117,17 @@ func exempt(concept string, amount Pesos, times int, daily Pesos, basis string) 
 }
 
 // taxFree returns the exemptions in force on a day and the daily UMA, noting
-// both tables. Without one of them the result stands, without exemptions, and
-// says so: no other figure rests on them.
-func (c *Calculation) taxFree(day civil.Date) (free exemptions, daily Pesos, ok bool) {
+// both tables. The error is *ErrNoTable.
+func (c *Calculation) taxFree(day civil.Date) (free exemptions, daily Pesos, err error) {
 	e, err := taxExemptions.at(day)
-	u, missing := umaTable.at(day)
-	if err = errors.Join(err, missing); err != nil {
-		var none *ErrNoTable
-		errors.As(err, &none)
-		c.warn("Sin exenciones de ISR: la tabla «%s» no está vigente el %s.", none.Table, day)
-		return exemptions{}, 0, false
+	if err != nil {
+		return exemptions{}, 0, err
+	}
+	u, err := umaTable.at(day)
+	if err != nil {
+		return exemptions{}, 0, err
 	}
 	c.rest(&e.Version)
 	c.rest(&u.Version)
-	return e.figures, u.figures.daily, true
+	return e.figures, u.figures.daily, nil
 }

@@ -84,6 +84,8 @@ func PrimaVacacional(r PrimaVacacionalRequest) (*PrimaVacacionalResult, error) {
 		Factor: fmt.Sprintf("%s %%", r.Porcentaje), LegalBasis: "LFT 76 y 80"},
 		int64(r.Porcentaje), 100*decimalUnit, "salario_vacaciones × porcentaje")
 	out.assume("Los días son los mínimos de LFT 76 por años de servicio completos.")
-	out.Exemption = out.exemption(r.Fecha, "prima_vacacional", out.Prima)
+	if out.Exemption, err = out.exemption(r.Fecha, "prima_vacacional", out.Prima); err != nil {
+		return nil, err
+	}
 	return out, nil
 }

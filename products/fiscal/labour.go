@@ -19,7 +19,7 @@ func aguinaldo() op.Operation {
 	return op.Operation{
 		ID: "calcularAguinaldo", Path: target, Service: labour, Summary: "Aguinaldo",
 		Description: "Calcula el aguinaldo (LFT 87): salario_diario × dias_aguinaldo × días trabajados, a lo más 365, entre 365. " +
-			"Con fecha_calculo se aplican las tablas de ese día y se dice qué parte exenta el ISR; sin ella, las más recientes y sin exención.\n\n" +
+			"Con fecha_calculo se aplican las tablas de ese día y se dice qué parte exenta el ISR, lo que necesita la UMA de ese día; sin ella, las más recientes y sin exención.\n\n" +
 			"Lo que el resultado no dice: no retiene impuestos y no sabe si el contrato da más que la ley.",
 		Body: body(
 			op.F(dailyWage, amount("Cuota diaria en pesos, sin integrar.", payroll.MaxDailyWage)),
@@ -51,7 +51,7 @@ func primaVacacional() op.Operation {
 	return op.Operation{
 		ID: "calcularPrimaVacacional", Path: target, Service: labour, Summary: "Prima vacacional",
 		Description: "Calcula la prima vacacional (LFT 80) sobre los días de vacaciones que da la ley por años completos de servicio (LFT 76). " +
-			"Con fecha_calculo se aplican las tablas de ese día y se dice qué parte exenta el ISR; sin ella, las más recientes y sin exención.\n\n" +
+			"Con fecha_calculo se aplican las tablas de ese día y se dice qué parte exenta el ISR, lo que necesita la UMA de ese día; sin ella, las más recientes y sin exención.\n\n" +
 			"Lo que el resultado no dice: no retiene impuestos y no sabe si el contrato da más días que la ley.",
 		Body: body(
 			op.F(dailyWage, amount("Cuota diaria en pesos, sin integrar.", payroll.MaxDailyWage)),
@@ -116,7 +116,7 @@ func finiquito() op.Operation {
 			op.F("subtotal_prestaciones", op.Money("Lo que se debe siempre.")),
 			op.F("subtotal_separacion", op.Money("Indemnización y prima de antigüedad.")),
 			op.F("total", op.Money("Suma de los renglones.")),
-			op.F("exenciones_isr", op.List(exemption(""), "Lo que exenta el ISR de cada clase de pago; vacía si no hay tablas de ese día.")),
+			op.F("exenciones_isr", op.List(exemption(""), "Lo que exenta el ISR de cada clase de pago.")),
 		),
 		Examples: []op.Example{
 			example("finiquito_despido", "Despido injustificado", target,
