@@ -120,13 +120,18 @@ const digitsInNumber = 10
 var diallingPrefixes = [...]string{"52", "0052", "521", "00521", "01", "02", "044", "045"}
 
 // On reads a telephone number and returns its parts. Blanks, hyphens, dots,
-// parentheses and one leading + are passed over; digits are ASCII. The error is a
-// *checks.Problem for what is no national number, a *NotFoundError (of the first
-// three digits) when no area code begins it.
+// parentheses and one leading + are passed over; digits are ASCII. After a + comes
+// the code of the country, 52. The error is a *checks.Problem for what is no
+// national number, a *NotFoundError (of the first three digits) when no area code
+// begins it.
 func (p *Phones) On(in string, day civil.Date) (Answer[Phone], error) {
-	digits, problem := dialled(in)
+	digits, abroad, problem := dialled(in)
 	if problem != nil {
 		return Answer[Phone]{}, problem
+	}
+	if abroad && (len(digits) <= digitsInNumber || !strings.HasPrefix(digits, "52")) {
+		// +55 1234 5678 would be a number of Brazil.
+		return Answer[Phone]{}, malformed("Después de + van 52, la clave de México, y los 10 dígitos del número: +52 55 1234 5678. Sin +, solo los 10 dígitos.")
 	}
 	phone := Phone{Number: digits}
 	if extra := len(digits) - digitsInNumber; extra != 0 {
@@ -170,25 +175,25 @@ func wrongDigits(n int) *checks.Problem {
 	return problem
 }
 
-// dialled returns the digits of a text.
-func dialled(in string) (string, *checks.Problem) {
+// dialled returns the digits of a text, and whether a + comes before them.
+func dialled(in string) (number string, abroad bool, problem *checks.Problem) {
 	if len(in) > maxPhone {
-		return "", &checks.Problem{Type: "string_too_long", Rule: fmt.Sprintf(
+		return "", false, &checks.Problem{Type: "string_too_long", Rule: fmt.Sprintf(
 			"Un número nacional tiene 10 dígitos, con su clave de área; el texto ocupa %d bytes.", len(in))}
 	}
-	in = strings.TrimPrefix(strings.Trim(in, " "), "+")
+	in, abroad = strings.CutPrefix(strings.Trim(in, " "), "+")
 	digits := make([]byte, 0, len(in))
 	for i := range len(in) {
 		switch c := in[i]; c {
 		case ' ', '-', '.', '(', ')':
 		default:
 			if c < '0' || c > '9' {
-				return "", malformed("Un número de teléfono lleva dígitos, y entre ellos solo espacios, guiones, puntos o paréntesis.")
+				return "", false, malformed("Un número de teléfono lleva dígitos, y entre ellos solo espacios, guiones, puntos o paréntesis.")
 			}
 			digits = append(digits, c)
 		}
 	}
-	return string(digits), nil
+	return string(digits), abroad, nil
 }
 
 // ReadPhones reads the catalogue telefono_nir.

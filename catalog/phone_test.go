@@ -71,6 +71,13 @@ func TestPhoneRefusals(t *testing.T) {
 	f("55-1234-567a", "string_pattern_mismatch", "dígitos")
 	f("٥٥١٢٣٤٥٦٧٨", "string_pattern_mismatch", "dígitos")
 	f("５５12345678", "string_pattern_mismatch", "dígitos")
+	// A + says that a country follows, and ours is 52.
+	f("+5512345678", "string_pattern_mismatch", "+52")
+	f("+5212345678", "string_pattern_mismatch", "+52")
+	f("+1 551 234 5678", "string_pattern_mismatch", "+52")
+	f("+0445512345678", "string_pattern_mismatch", "+52")
+	f("+", "string_pattern_mismatch", "+52")
+	f("+52 551 234 567", "string_too_long", "el texto tiene 11")
 	f("++5512345678", "string_pattern_mismatch", "dígitos")
 	f("55+12345678", "string_pattern_mismatch", "dígitos")
 	f("5512345678\n", "string_pattern_mismatch", "dígitos")
