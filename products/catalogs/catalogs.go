@@ -73,7 +73,7 @@ func Operations() []operation.Operation {
 		Summary: "Número telefónico nacional: formato, clave de área y zona",
 		Description: "Separa un número nacional en clave de área y número local, y dice de qué zona es la clave. Se aceptan espacios, guiones, puntos, paréntesis y los prefijos +52, 01, 044 y 045." + cost +
 			"\n\nSi el plan de numeración está cargado, numeracion dice en qué rango asignado está el número, si el rango es fijo o móvil y a qué proveedor se asignó; " +
-			"sin él es null y no se sabe. No dice quién usa el número ni a qué proveedor se portó.",
+			"sin él, o si el número no es geográfico y el plan no lo tiene, es null y no se sabe. No dice quién usa el número ni a qué proveedor se portó.",
 		Params: []operation.Param{{
 			Name: "numero", In: operation.InPath, Description: "Diez dígitos, con su clave de área; el signo + del prefijo puede ir como %2B.",
 			Schema: &jsonschema.Schema{Type: "string"}, Parse: phoneNumber,

@@ -15,8 +15,10 @@ const (
 	genericNotice = "Es también el régimen con el que se emite al RFC genérico, aunque el catálogo lo limite a personas físicas. "
 	phoneNotice   = "Es el plan de numeración: no dice si el número es fijo o móvil, de qué operador es, ni si está asignado."
 	planNotice    = "Es el plan de numeración: dice a qué proveedor se asignó el rango, no a cuál se portó el número ni quién lo usa."
-	prefixNotice  = "El prefijo que se retiró no se marca desde agosto de 2019: marque los 10 dígitos. "
-	unknownNotice = "La versión no dice si estaba vigente ese día. "
+	// The ranges of these numbers are published apart.
+	elsewhereNotice = "El plan de numeración cargado no tiene este número, que no es geográfico: no se sabe si está asignado ni a qué proveedor."
+	prefixNotice    = "El prefijo que se retiró no se marca desde agosto de 2019: marque los 10 dígitos. "
+	unknownNotice   = "La versión no dice si estaba vigente ese día. "
 )
 
 // banks answers by a code of three digits.
@@ -184,9 +186,13 @@ func phones(dst []byte, in operation.Input) ([]byte, operation.Computed, error) 
 	m.known("zona", p.Area.Zone)
 	m.known("prefijo_retirado", p.Dialled)
 	notice := phoneNotice
-	if list.Plan() == nil {
+	switch {
+	case list.Plan() == nil:
 		m.null("numeracion")
-	} else {
+	case p.Assigned == nil && p.Area.Class != catalog.Geographic:
+		m.null("numeracion")
+		notice = elsewhereNotice
+	default:
 		m.assigned(p.Assigned)
 		notice = planNotice
 	}

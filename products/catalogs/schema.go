@@ -122,7 +122,7 @@ func planSchema() *jsonschema.Schema {
 		op.F("zona", op.OrNull(op.Text("Del rango."))),
 		op.F("fecha_asignacion", op.OrNull(op.Day(""))),
 	)
-	s.Description = "Rango del plan nacional de numeración, el de fuente_adicional; null si el plan no está cargado."
+	s.Description = "Rango del plan nacional de numeración, el de fuente_adicional; null si el plan no está cargado o si no tiene el número y este no es geográfico: entonces no se sabe."
 	return s
 }
 
