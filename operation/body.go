@@ -208,6 +208,10 @@ func (c *content) check(s *jsonschema.Schema, v any, at place) any {
 		if v, ok := v.(json.Number); ok {
 			n, ok := whole(v)
 			if !ok {
+				if item := at.beyond(s, v); item != nil {
+					c.note(item)
+					return nil
+				}
 				return c.wrong("int_from_float", "un número entero", v, at)
 			}
 			c.note(at.limits(s, float64(n), string(v)))
@@ -286,6 +290,16 @@ func unquoted(want string, v any) string {
 		want += ", sin comillas"
 	}
 	return want
+}
+
+// beyond is the fault of a whole number that is outside of the limits of s, even
+// of one that no int holds; nil of any other.
+func (at place) beyond(s *jsonschema.Schema, n json.Number) *Item {
+	f, err := n.Float64()
+	if err != nil || f != math.Trunc(f) {
+		return nil
+	}
+	return at.limits(s, f, string(n))
 }
 
 // whole reads a number that has no fraction, however it is written.

@@ -98,7 +98,9 @@ func TestBodyFaults(t *testing.T) {
 	f(`{"monto":null,"referencia":"ab","dias":367,"lista":[1,{},{"rfc":2}]}`, "body.referencia string_pattern_mismatch", "body.monto float_type",
 		"body.dias less_than_equal", "body.lista.0 dict_type", "body.lista.1.rfc missing", "body.lista.2.rfc string_type")
 	f(`{"monto":1,"referencia":"AB","lista":[{},{},{},{}]}`, "body.lista too_long")
-	f(`{"monto":1,"referencia":"AB","dias":1e300}`, "body.dias int_from_float")
+	f(`{"monto":1,"referencia":"AB","dias":1e300}`, "body.dias less_than_equal")
+	f(`{"monto":1,"referencia":"AB","dias":12345678901234567890}`, "body.dias less_than_equal")
+	f(`{"monto":1,"referencia":"AB","dias":-12345678901234567890}`, "body.dias greater_than_equal")
 
 	for _, day := range []string{"2026-02-30", "2026-2-3", "30/02/2026", "", "2026-02-03T00:00:00Z", "٢٠٢٦-02-03", "0000-01-01"} {
 		if got := f(`{"monto":1,"referencia":"AB","dia":"`+day+`"}`, "body.dia date_parsing").Items[0].Input; got != day {
