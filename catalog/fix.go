@@ -110,7 +110,7 @@ func (f *Fix) Explain() string {
 // Why a series has no answer for a day.
 var (
 	ErrBeforeSeries = errors.New("la fecha es anterior a la serie")
-	ErrAfterSeries  = errors.New("la serie cargada no llega a esa fecha")
+	ErrAfterSeries  = errors.New("la serie no llega a esa fecha")
 	ErrFuture       = errors.New("la fecha es futura: el tipo de cambio todavía no se determina")
 )
 
@@ -125,7 +125,7 @@ type CoverageError struct {
 }
 
 func (e *CoverageError) Error() string {
-	return fmt.Sprintf("No hay tipo de cambio FIX para el %s (%s): %v; la serie cargada responde del %s al %s.",
+	return fmt.Sprintf("No hay tipo de cambio FIX para el %s (%s): %v; la serie responde del %s al %s.",
 		e.Day, e.Basis, e.Cause, e.From, e.To)
 }
 
