@@ -207,9 +207,10 @@ func TestPlan(t *testing.T) {
 	f("33 1236 0000", "33", "-")
 	f("33 1233 9999", "33", "-")
 	f("81 8002 0000", "81", " OTRA TRES X  false")
-	// Both ranges hold the first, one the second: neither is certain.
-	f("81 8000 5500", "81", "movil CPP DOS X 2020-01-01 true")
-	f("81 8000 6000", "81", "fijo FIJO UNO X 2020-01-01 true")
+	// Two ranges hold the second, one the others.
+	f("81 8000 4999", "81", "fijo FIJO UNO X 2020-01-01 false")
+	f("81 8000 5500", "81", "     true")
+	f("81 8000 6000", "81", "fijo FIJO UNO X 2020-01-01 false")
 	f("81 8001 0000", "81", "-")
 	// An area code that is newer than the list.
 	f("210 123 0000", "210", "fijo FIJO REDES DE PAPEL SA DE CV VILLA FICTICIA, JAL 2026-05-05 false")

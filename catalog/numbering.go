@@ -59,10 +59,11 @@ type Assignment struct {
 	// Provider got the range on Since, zero when the plan states no day.
 	Provider string
 	Since    civil.Date
-	// Ambiguous: the number is in another range too. Of the two nothing but that is
-	// certain.
+	// Ambiguous: more than one range holds the number. Nothing else is said then.
 	Ambiguous bool
 }
+
+var ambiguous = Assignment{Ambiguous: true}
 
 // plan is the numbering plan, by number.
 type plan struct {
@@ -76,7 +77,8 @@ type numberRange struct {
 	Assignment
 }
 
-// find returns the range of a number of ten digits, nil when none holds it.
+// find returns the range of a number of ten digits, nil when none holds it, and an
+// ambiguous one when several do.
 func (p *plan) find(number string) *Assignment {
 	n, err := strconv.ParseUint(number, 10, 64)
 	if err != nil {
@@ -84,12 +86,18 @@ func (p *plan) find(number string) *Assignment {
 	}
 	i := sort.Search(len(p.ranges), func(i int) bool { return n < p.ranges[i].first }) - 1
 	// A range inside another one ends before it does.
+	var found *Assignment
 	for ; i >= 0 && n <= p.ranges[i].reach; i-- {
-		if r := &p.ranges[i]; n <= r.last {
-			return &r.Assignment
+		r := &p.ranges[i]
+		if n > r.last {
+			continue
 		}
+		if found != nil {
+			return &ambiguous
+		}
+		found = &r.Assignment
 	}
-	return nil
+	return found
 }
 
 // loadPlan reads the plan of a source.
@@ -106,7 +114,7 @@ func loadPlan(src *snapshots.Source) (*plan, error) {
 		texts[s] = s
 		return s
 	}
-	far := -1 // of the ranges so far, the one that ends last
+	reach := uint64(0)
 	err := src.All(func(row snapshots.Row) error {
 		cells := row.Norm
 		if len(cells) != len(NumberingSource.Columns) || !isASCII(cells[ColFirst], 10, 10, false) || !isASCII(cells[ColLast], 10, 10, false) {
@@ -124,15 +132,9 @@ func loadPlan(src *snapshots.Source) (*plan, error) {
 		if day, err := civil.Parse(cells[ColAssigned]); err == nil {
 			r.Since = day
 		}
+		reach = max(reach, r.last)
+		r.reach = reach
 		p.ranges = append(p.ranges, r)
-		last := len(p.ranges) - 1
-		if far >= 0 && r.first <= p.ranges[far].last {
-			p.ranges[far].Ambiguous, p.ranges[last].Ambiguous = true, true
-		}
-		if far < 0 || p.ranges[far].last < r.last {
-			far = last
-		}
-		p.ranges[last].reach = p.ranges[far].last
 		return nil
 	})
 	if err == nil && len(p.ranges) == 0 {

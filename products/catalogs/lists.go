@@ -210,11 +210,8 @@ func phones(dst []byte, in operation.Input) ([]byte, operation.Computed, error) 
 func (m *members) assigned(a *catalog.Assignment) {
 	m.open("numeracion")
 	m.flag("asignada", a != nil)
-	switch {
-	case a == nil:
+	if a == nil {
 		a = &catalog.Assignment{}
-	case a.Ambiguous:
-		a = &catalog.Assignment{Ambiguous: true}
 	}
 	m.flag("en_varios_rangos", a.Ambiguous)
 	m.known("linea", string(a.Line))
