@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"cotejo/civil"
@@ -107,11 +108,14 @@ func participant(pair []json.RawMessage) (p Participant, err error) {
 	if !isASCII(p.Code, 5, 5, false) {
 		return p, fmt.Errorf("%.20q no es una clave de 5 dígitos", p.Written)
 	}
-	if strings.TrimSpace(p.Name) == "" || len(p.Name) > maxParticipantBytes {
-		return p, fmt.Errorf("%s no tiene un nombre de hasta %d bytes", p.Code, maxParticipantBytes)
+	if strings.TrimSpace(p.Name) == "" || len(p.Name) > maxParticipantBytes || strings.ContainsFunc(p.Name, unprintable) {
+		return p, fmt.Errorf("%s no tiene un nombre de hasta %d bytes, sin caracteres de control", p.Code, maxParticipantBytes)
 	}
 	return p, nil
 }
+
+// unprintable are control characters that are no blanks: those become one space.
+func unprintable(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }
 
 // SPEIRows gives the rows of a list to add.
 func SPEIRows(list []Participant, add func(snapshots.Row) error) error {

@@ -137,7 +137,8 @@ var registry = append([]Source{
 		query: func(day civil.Date) string {
 			return fmt.Sprintf("fecha=%02d-%02d-%04d", day.Day, day.Month, day.Year)
 		},
-		Read: banxico.ReadSPEI,
+		Read:  banxico.ReadSPEI,
+		judge: banxico.JudgeSPEI,
 	},
 	{
 		Schema:   catalog.NumberingSource,

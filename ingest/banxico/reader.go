@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"cotejo/catalog"
@@ -61,16 +62,53 @@ func fix(official snapshots.Opener) ([]catalog.Datum, error) {
 // ReadSPEI gives the participants of the SPEI to add, by code.
 func ReadSPEI(official snapshots.Opener, add func(snapshots.Row) error) (sum tabular.Summary, err error) {
 	sum.Encoding, sum.Counts = tabular.UTF8, map[string]int{}
-	data, err := content(official)
+	list, err := spei(official)
 	if err != nil {
 		return sum, err
 	}
-	list, err := catalog.ParseSPEI(data)
-	if err != nil {
-		return sum, tabular.Refuse(tabular.Broken, err.Error()+advice)
-	}
 	sum.Rows = len(list)
 	return sum, catalog.SPEIRows(list, add)
+}
+
+// spei parses the list.
+func spei(official snapshots.Opener) ([]catalog.Participant, error) {
+	data, err := content(official)
+	if err != nil {
+		return nil, err
+	}
+	list, err := catalog.ParseSPEI(data)
+	if err != nil {
+		return nil, tabular.Refuse(tabular.Broken, err.Error()+advice)
+	}
+	return list, nil
+}
+
+// JudgeSPEI compares the first list with that of this program, since no version
+// comes before it: every participant that it lacks is answered as one that left.
+// More than a tenth of them is a reason for a person to decide about.
+func JudgeSPEI(before, staged snapshots.Opener) (faults []snapshots.Fault, notices []snapshots.Notice, err error) {
+	if before != nil {
+		return nil, nil, nil
+	}
+	list, err := spei(staged)
+	if err != nil {
+		return nil, nil, err
+	}
+	known, gone := 0, 0
+	for _, bank := range catalog.Embedded().Banks.All {
+		if !bank.InSPEI {
+			continue
+		}
+		known++
+		if !slices.ContainsFunc(list, func(p catalog.Participant) bool { return p.Code == bank.SPEI }) {
+			gone++
+		}
+	}
+	if gone*10 > known {
+		faults = append(faults, snapshots.Fault{Code: tabular.FewerRows, Message: fmt.Sprintf(
+			"le faltan %d de los %d participantes de la lista incluida en este programa; puede estar incompleta: compárela con la de Banco de México y acepte o rechace la versión", gone, known)})
+	}
+	return faults, nil, nil
 }
 
 // content reads the whole answer, and refuses what is no answer.

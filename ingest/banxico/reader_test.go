@@ -87,6 +87,7 @@ func TestRefusals(t *testing.T) {
 	f(ReadFIX, sie("02/01/2020 18.8817", "02/01/2020 18.8818"), tabular.Broken, "el 2020-01-02 viene con dos valores")
 	f(ReadFIX, sie("02/01/2020 0"), tabular.Broken, "2020-01-02")
 	f(ReadSPEI, `{}`, tabular.Broken, "instituciones")
+	f(ReadSPEI, `{"instituciones":[["40002","BANA\u0000MEX"]]}`, tabular.Broken, "control")
 	f(ReadSPEI, `{"instituciones":[["40002"]]}`, tabular.Broken, "participante 1")
 	f(ReadSPEI, `{"instituciones":[["402","x"]]}`, tabular.Broken, "5 dígitos")
 	f(ReadSPEI, `{"instituciones":[["40002",""]]}`, tabular.Broken, "nombre")
@@ -182,6 +183,35 @@ func shared(t *testing.T, name string) io.Reader {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// TestJudgeSPEI: the first list is held against that of the program.
+func TestJudgeSPEI(t *testing.T) {
+	var codes []string
+	for _, bank := range catalog.Embedded().Banks.All {
+		if bank.InSPEI {
+			codes = append(codes, bank.SPEI)
+		}
+	}
+	f := func(before snapshots.Opener, codes []string, want string) {
+		t.Helper()
+		list := make([]string, len(codes))
+		for i, code := range codes {
+			list[i] = `["` + code + `","X"]`
+		}
+		faults, notices, err := JudgeSPEI(before, opener(`{"instituciones":[`+strings.Join(list, ",")+`]}`))
+		if err != nil || notices != nil || len(faults) == 0 != (want == "") || want != "" && (faults[0].Code != tabular.FewerRows || !strings.Contains(faults[0].Message, want)) {
+			t.Errorf("%d of them: %+v %v %v, want %q", len(codes), faults, notices, err, want)
+		}
+	}
+	n := len(codes)
+	f(nil, codes, "")
+	f(nil, codes[n/10:], "")
+	f(nil, codes[n/10+1:], fmt.Sprintf("le faltan %d de los %d", n/10+1, n))
+	f(nil, codes[:1], "le faltan")
+	f(nil, []string{"90999"}, "le faltan")
+	// Versions are compared with each other by the gate of every source.
+	f(opener("{}"), codes[:1], "")
 }
 
 // TestRealSeries: the published series in the shape of the API is read to the last
