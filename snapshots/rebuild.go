@@ -42,7 +42,8 @@ func (c *Catalogue) Rebuild(v Version, schema Schema, read func(official Opener,
 	if err := drain(open); err != nil {
 		return false, err
 	}
-	b := &rows{schema: schema}
+	b := &rows{schema: schema, scratch: c.Scratch}
+	defer b.discard()
 	if err := read(open, func(r Row) error { return b.add(&r) }); err != nil {
 		return false, err
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash"
 	"math"
+	"os"
 	"slices"
 	"strconv"
 
@@ -18,15 +19,26 @@ import (
 
 const chunkBytes = 4 << 20
 
+// heldBytes is how much of a version's rows is held in memory before it is
+// sorted and put aside. A constant of the machine, never of the result.
+const heldBytes = 32 << 20
+
 // rows collects the rows of one version in any order, without garbage per row,
-// and writes them in key order. It holds all of them in memory.
+// and writes them in key order. It holds at most heldBytes of them in memory;
+// the rest waits, sorted, in files without a name (runs.go).
 type rows struct {
 	schema     Schema
 	idParts    int
 	chunks     [][]byte // encoded rows: uvarint len, ID; uvarint len, value
+	used       int      // of chunks; the others are empty and kept for the next run
 	refs       []uint64 // chunk<<32 | offset
+	held       int      // bytes of the rows in chunks
+	limit      int      // of held; 0: heldBytes
+	count      int      // rows that were added
 	suppressed int
-	id, value  []byte // scratch
+	runs       []run
+	scratch    func() (*os.File, error) // makes the file of a run
+	id, value  []byte                   // reused
 }
 
 func (b *rows) add(r *Row) error {
@@ -39,20 +51,46 @@ func (b *rows) add(r *Row) error {
 	if len(r.ID) != b.idParts {
 		return fmt.Errorf("snapshots: %s: la identidad %q no tiene %d partes como las demás", b.schema.Source, r.ID, b.idParts)
 	}
+	if b.count == math.MaxUint32 {
+		return errors.New("snapshots: demasiadas filas")
+	}
 	b.id = appendID(b.id[:0], r.ID)
 	b.value = appendRow(b.value[:0], r)
 
 	need := len(b.id) + len(b.value) + 2*binary.MaxVarintLen32
-	if n := len(b.chunks); n == 0 || cap(b.chunks[n-1])-len(b.chunks[n-1]) < need {
-		b.chunks = append(b.chunks, make([]byte, 0, max(chunkBytes, need)))
+	limit := b.limit
+	if limit == 0 {
+		limit = heldBytes
 	}
-	last := len(b.chunks) - 1
+	if b.held > 0 && b.held+need > limit {
+		if err := b.putAside(); err != nil {
+			return err
+		}
+	}
+	last := b.room(need)
 	b.refs = append(b.refs, uint64(last)<<32|uint64(len(b.chunks[last])))
 	b.chunks[last] = appendCell(appendCell(b.chunks[last], b.id), b.value)
+	b.held += need
+	b.count++
 	if r.Suppressed {
 		b.suppressed++
 	}
 	return nil
+}
+
+// room returns the chunk in use that can take so many bytes more.
+func (b *rows) room(need int) int {
+	if last := b.used - 1; last >= 0 && cap(b.chunks[last])-len(b.chunks[last]) >= need {
+		return last
+	}
+	if b.used == len(b.chunks) {
+		b.chunks = append(b.chunks, nil)
+	}
+	if cap(b.chunks[b.used]) < need {
+		b.chunks[b.used] = make([]byte, 0, max(chunkBytes, need))
+	}
+	b.used++
+	return b.used - 1
 }
 
 func (b *rows) at(ref uint64) (id, value []byte) {
@@ -61,34 +99,47 @@ func (b *rows) at(ref uint64) (id, value []byte) {
 	return id, value
 }
 
-// write sorts the rows, numbers those that share an ID, and hands them on in
-// key order.
-func (b *rows) write(emit func(key, value []byte) error) error {
-	if len(b.refs) > math.MaxUint32 {
-		return errors.New("snapshots: demasiadas filas")
-	}
-	var x, y cells[[]byte]
+// sort brings the rows in memory into order.
+func (b *rows) sort() {
+	var o order
 	slices.SortFunc(b.refs, func(i, j uint64) int {
 		idI, valueI := b.at(i)
 		idJ, valueJ := b.at(j)
-		if c := bytes.Compare(idI, idJ); c != 0 {
-			return c
-		}
-		// Both were encoded by appendRow.
-		_ = x.decode(valueI)
-		_ = y.decode(valueJ)
-		return compareRows(b.schema.Columns, &x, &y)
+		return o.compare(b.schema.Columns, idI, valueI, idJ, valueJ)
 	})
+}
+
+// order compares encoded rows. It is reused for its scratch.
+type order struct{ x, y cells[[]byte] }
+
+// compare orders by ID, then as compareRows does. Both were encoded by appendRow.
+func (o *order) compare(columns []Column, idI, valueI, idJ, valueJ []byte) int {
+	if c := bytes.Compare(idI, idJ); c != 0 {
+		return c
+	}
+	_ = o.x.decode(valueI)
+	_ = o.y.decode(valueJ)
+	return compareRows(columns, &o.x, &o.y)
+}
+
+// write sorts the rows, numbers those that share an ID, and hands them on in
+// key order.
+func (b *rows) write(emit func(key, value []byte) error) error {
 	var key, previous []byte
 	ordinal := 0
-	for _, ref := range b.refs {
-		id, value := b.at(ref)
+	number := func(id, value []byte) error {
 		if ordinal++; !bytes.Equal(id, previous) {
-			ordinal = 0
+			ordinal, previous = 0, append(previous[:0], id...)
 		}
-		previous = id
 		key = appendKey(key[:0], id, ordinal)
-		if err := emit(key, value); err != nil {
+		return emit(key, value)
+	}
+	if len(b.runs) > 0 {
+		return b.merge(number)
+	}
+	b.sort()
+	for _, ref := range b.refs {
+		if err := number(b.at(ref)); err != nil {
 			return err
 		}
 	}

@@ -105,7 +105,8 @@ func (s *Stage) content() File {
 // Begin starts the rows, dropping those of an earlier Begin; a schema that
 // cannot be used is reported by Add and Accept.
 func (s *Stage) Begin(schema Schema) {
-	s.rows = &rows{schema: schema}
+	s.rows.discard()
+	s.rows = &rows{schema: schema, scratch: s.c.Scratch}
 	s.err = schema.check()
 	if s.err == nil && schema.Source != s.source {
 		s.err = fmt.Errorf("el esquema es de %s, la fuente es %s", schema.Source, s.source)
@@ -125,7 +126,7 @@ func (s *Stage) Rows() int {
 	if s.rows == nil {
 		return 0
 	}
-	return len(s.rows.refs)
+	return s.rows.count
 }
 
 func (s *Stage) began() error {
@@ -199,6 +200,7 @@ func (s *Stage) Discard() {
 		_ = s.pack.Close()
 	}
 	s.official.discard()
+	s.rows.discard()
 	s.rows = nil
 }
 
