@@ -1,9 +1,11 @@
 package tabular
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // Limits of one record. The longest official cell known has under 1,000
@@ -43,7 +45,18 @@ func (e *RecordError) Unwrap() error { return e.Err }
 // like any other (DR. "LICEAGA"), because procurement files never escape it. It
 // is strict where leniency would hide damage: text after a closing quote and an
 // unclosed quote are errors, and no record grows beyond MaxRecord.
+//
+// A Loose reader is for tables whose quotes nobody escapes: see Loose.
 type Reader struct {
+	// Loose takes a quoted cell that goes on after its closing quote for what it most
+	// likely is, and counts it (LooseQuotes), in the place of ErrStrayQuote. A cell
+	// that has had no comma and no line end so far never needed quoting: its first
+	// quote is a character and it ends at the next comma ("LICEAGA" HOSPITAL). In any
+	// other the quote that closes nothing is a character ("PISO 2, "A" Y B"). Either
+	// can be wrong, which shows as a record with another number of cells: whoever
+	// sets it compares that. Set it before the first Next.
+	Loose bool
+
 	src  io.Reader
 	in   []byte // unread input is in[pos:]
 	pos  int
@@ -52,6 +65,8 @@ type Reader struct {
 	from int   // line of the record that Next returned
 	open bool  // the last record of the text lacks its line end
 
+	loose int  // cells that were read loosely
+	bare  bool // the quoted cell has had no comma and no line end
 	text  []byte
 	ends  []int // end of each cell in text
 	cells [][]byte
@@ -68,6 +83,9 @@ func (r *Reader) Line() int { return r.from }
 // Unended reports, after io.EOF, whether the text ended in a record without its
 // line end: who knows how much more the last cell had.
 func (r *Reader) Unended() bool { return r.open }
+
+// LooseQuotes counts the cells so far whose quotes had to be guessed.
+func (r *Reader) LooseQuotes() int { return r.loose }
 
 type position byte
 
@@ -127,6 +145,9 @@ func (r *Reader) record() (blank bool, err error) {
 			rest := r.in[r.pos:]
 			n := plainRun(rest, at)
 			if n > 0 {
+				if at == quoted && r.bare {
+					r.bare = bytes.IndexByte(rest[:n], ',') < 0
+				}
 				r.text = append(r.text, rest[:n]...)
 				r.pos += n
 				begun = true
@@ -160,13 +181,13 @@ func (r *Reader) record() (blank bool, err error) {
 				_, err = r.endCell()
 				return blank, err
 			default: // a quote that opens the cell
-				at = quoted
+				at, r.bare = quoted, true
 			}
 		case quoted:
 			if b == '"' {
 				at = quoteInQuoted
 			} else {
-				r.text = append(r.text, b)
+				r.text, r.bare = append(r.text, b), false // a line end
 			}
 		case quoteInQuoted:
 			switch b {
@@ -184,7 +205,11 @@ func (r *Reader) record() (blank bool, err error) {
 			case '\r':
 				at = returnAfterCell
 			default:
-				return false, ErrStrayQuote
+				if !r.Loose {
+					return false, ErrStrayQuote
+				}
+				at = r.reopen(start)
+				r.text = append(append(r.text, '"'), b)
 			}
 		case returnAfterCell:
 			if b != '\n' {
@@ -198,6 +223,16 @@ func (r *Reader) record() (blank bool, err error) {
 			return false, ErrRecordTooLong
 		}
 	}
+}
+
+// reopen says how a loose cell goes on after a quote that closed nothing.
+func (r *Reader) reopen(start int) position {
+	r.loose++
+	if !r.bare {
+		return quoted
+	}
+	r.text = slices.Insert(r.text, start, '"')
+	return unquoted
 }
 
 // last ends the record that the end of the text cut short of its line end.

@@ -194,3 +194,51 @@ func BenchmarkReader(b *testing.B) {
 		}
 	})
 }
+
+func TestLooseReader(t *testing.T) {
+	f := func(text string, guessed int, want ...[]string) {
+		t.Helper()
+		for _, src := range []io.Reader{strings.NewReader(text), iotest.OneByteReader(strings.NewReader(text))} {
+			r := NewReader(src)
+			r.Loose = true
+			var got [][]string
+			for {
+				cells, err := r.Next()
+				if err == io.EOF {
+					break
+				}
+				if err != nil {
+					t.Fatalf("%q: %v", text, err)
+				}
+				var record []string
+				for _, c := range cells {
+					record = append(record, string(c))
+				}
+				got = append(got, record)
+			}
+			if !equal(got, want) || r.LooseQuotes() != guessed {
+				t.Errorf("%q (%T): got %q, %d guessed; want %q, %d", text, src, got, r.LooseQuotes(), want, guessed)
+			}
+		}
+	}
+	r := func(cells ...string) []string { return cells }
+	// What is well quoted is read as ever.
+	f("\"a,b\",\"c \"\"d\"\" e\",\"f\ng\"\r\nh,i \"j\",k\n", 0, r("a,b", `c "d" e`, "f\ng"), r("h", `i "j"`, "k"))
+	// A cell that never needed its quotes.
+	f("a,\"B\" C,d\n\"E\" F\ng\n", 2, r("a", `"B" C`, "d"), r(`"E" F`), r("g"))
+	// A quoted cell whose own quotes nobody doubled.
+	f("a,\"b, \"C\" d\",e\n", 2, r("a", `b, "C" d`, "e"))
+	f("\"b\n\"C\" d\"\ne", 2, r("b\n\"C\" d"), r("e"))
+
+	strict := NewReader(strings.NewReader("\"B\" C\n"))
+	if _, err := strict.Next(); !errors.Is(err, ErrStrayQuote) {
+		t.Errorf("a strict reader: %v", err)
+	}
+	for text, want := range map[string]error{"\"a, \"b\" c\n": ErrUnclosedQuote, "\"a,\"b" + strings.Repeat("x", MaxRecord): ErrRecordTooLong} {
+		loose := NewReader(strings.NewReader(text))
+		loose.Loose = true
+		if _, err := loose.Next(); !errors.Is(err, want) {
+			t.Errorf("%.20q: %v, want %v", text, err, want)
+		}
+	}
+}
