@@ -1,7 +1,6 @@
 package accounts
 
 import (
-	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -163,9 +162,11 @@ type knownKeys struct {
 	read func(id [lookupLen]byte, now time.Time) (*knownKey, error) // from the store; nobody: none that is active
 	mu   sync.RWMutex
 	byID map[[lookupLen]byte]*knownKey // under mu
-	// drops counts calls of drop. What was read from the store before one may be what it
-	// dropped.
+	// drops counts calls of drop and doubt. What was read from the store before one may be
+	// what it dropped.
 	drops uint64 // under mu
+	// turns counts calls of doubt: what was remembered before one is known and not believed.
+	turns uint64 // under mu
 }
 
 type knownKey struct {
@@ -173,6 +174,7 @@ type knownKey struct {
 	principal Principal
 	until     time.Time    // zero: no end
 	read      time.Time    // when it was read from the store
+	turn      uint64       // knownKeys.turns then
 	used      atomic.Int64 // the last use that was noted, unix seconds
 }
 
@@ -210,8 +212,8 @@ func (s *Service) Recognize(key []byte) (p Principal, remembered bool, err error
 
 func (s *Service) authenticate(among *knownKeys, mode Mode, id [lookupLen]byte, key []byte) (Principal, error) {
 	now := s.now()
-	known := among.get(id)
-	if known == nil || !known.fresh(now) {
+	known, fresh := among.find(id, now)
+	if !fresh {
 		var err error
 		if known, err = among.lookUp(id, now); err != nil {
 			return Principal{}, err
@@ -224,14 +226,15 @@ func (s *Service) authenticate(among *knownKeys, mode Mode, id [lookupLen]byte, 
 }
 
 func (s *Service) recognize(among *knownKeys, mode Mode, id [lookupLen]byte, key []byte) (p Principal, remembered bool, err error) {
-	known := among.get(id)
+	now := s.now()
+	known, fresh := among.find(id, now)
 	if known == nil {
 		return Principal{}, false, nil
 	}
 	if !s.matches(key, known) {
 		return Principal{}, true, ErrUnauthorized
 	}
-	if now := s.now(); known.fresh(now) {
+	if fresh {
 		p, err = s.admit(id, mode, known, now)
 	} else {
 		p, err = s.authenticate(among, mode, id, key)
@@ -258,35 +261,14 @@ func (s *Service) admit(id [lookupLen]byte, mode Mode, known *knownKey, now time
 	return known.principal, nil
 }
 
-// Warm reads keys into memory, as many as fit: from then on Recognize and
-// RecognizeRegistrar know those that a service of ordinary size has. Whoever makes keys
-// adds their own.
-func (s *Service) Warm(ctx context.Context) error {
-	return errors.Join(s.warm(ctx, &s.known, spaceKeyClaim), s.warm(ctx, &s.registrars, spaceRegistrar))
+// find returns what is remembered of a key, nil when nothing is, and whether that can be
+// believed at now.
+func (n *knownKeys) find(id [lookupLen]byte, now time.Time) (known *knownKey, fresh bool) {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	known = n.byID[id]
+	return known, known != nil && known.turn == n.turns && known.fresh(now)
 }
-
-func (s *Service) warm(ctx context.Context, keys *knownKeys, space ledger.Space) error {
-	n := 0
-	err := s.ledger.Read(ledger.Global).Scan(space, nil, func(id, _ []byte) error {
-		switch {
-		case len(id) != lookupLen:
-			return errValue
-		case n >= maxKnown:
-			return errWarm
-		case ctx.Err() != nil:
-			return ctx.Err()
-		}
-		n++
-		_, err := keys.lookUp([lookupLen]byte(id), s.now())
-		return err
-	})
-	if errors.Is(err, errWarm) {
-		return nil
-	}
-	return err
-}
-
-var errWarm = errors.New("accounts: no more keys fit into memory")
 
 // fresh is false also when the clock was set back.
 func (k *knownKey) fresh(now time.Time) bool {
@@ -294,19 +276,10 @@ func (k *knownKey) fresh(now time.Time) bool {
 	return age >= 0 && age <= maxStale
 }
 
-// get is nil for a key that is not remembered.
-func (n *knownKeys) get(id [lookupLen]byte) *knownKey {
-	n.mu.RLock()
-	defer n.mu.RUnlock()
-	return n.byID[id]
-}
-
 // lookUp reads a key from the store; nobody when there is none that is active.
 func (n *knownKeys) lookUp(id [lookupLen]byte, now time.Time) (*knownKey, error) {
 	for {
-		n.mu.RLock()
-		drops := n.drops
-		n.mu.RUnlock()
+		drops := n.dropped()
 		known, err := n.read(id, now)
 		if err != nil {
 			return nil, err
@@ -332,13 +305,24 @@ func (s *Service) readKey(id [lookupLen]byte, now time.Time) (*knownKey, error) 
 	if err != nil {
 		return nil, err
 	}
+	return k.known(account, used, now), nil
+}
+
+// known is what is remembered of an active key that was read at now.
+func (k *storedKey) known(account ledger.AccountID, used, now time.Time) *knownKey {
 	known := &knownKey{hash: k.hash, until: k.Until, read: now, principal: Principal{
 		Account: account, Org: k.Org, Mode: k.Mode, KeyID: k.ID, only: strings.Join(k.Only, ","),
 	}}
 	if !used.IsZero() {
 		known.used.Store(used.Unix())
 	}
-	return known, nil
+	return known
+}
+
+func (n *knownKeys) dropped() uint64 {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	return n.drops
 }
 
 // remember keeps what was read after so many drops; false when there was another one
@@ -362,6 +346,7 @@ func (n *knownKeys) remember(id [lookupLen]byte, known *knownKey, drops uint64) 
 			break
 		}
 	}
+	known.turn = n.turns
 	n.byID[id] = known
 	return true
 }
@@ -372,4 +357,14 @@ func (n *knownKeys) drop(id [lookupLen]byte) {
 	defer n.mu.Unlock()
 	n.drops++
 	delete(n.byID, id)
+}
+
+// Doubt makes the next request with each key read it anew. Call it before this process is
+// given the accounts: until then another one may have ended keys. They stay known, so that
+// no valid key is taken for a stranger's.
+func (s *Service) Doubt() {
+	s.known.mu.Lock()
+	defer s.known.mu.Unlock()
+	s.known.drops++
+	s.known.turns++
 }
