@@ -133,7 +133,8 @@ func TestStandbyTakesOver(t *testing.T) {
 	c := newCluster(t, storetest.PostgresURL(t), 2)
 	a := c.serve(0)
 	c.ready(a)
-	b := c.serve(1)
+	ended := cotejoJSON[keyReply](t, c.args(0, "keys", "create", "--org", c.org, "--mode", "live")...)
+	b := c.serve(1) // it reads all keys
 	if status, code, _ := c.ask(a); status != 200 {
 		t.Fatalf("the node with the turn: %d %s\n%s", status, code, a.log)
 	}
@@ -152,10 +153,12 @@ func TestStandbyTakesOver(t *testing.T) {
 	cotejo(t, exitTryAgain, c.args(1, "wallet", "credit", "--org", c.org, "--mxn", "1", "--reason", "x")...)
 	cotejo(t, exitUsage, c.args(0, "backup", t.TempDir()+"/r")...)
 
+	cotejo(t, 0, c.args(0, "keys", "deactivate", ended.ID)...)
 	if code := a.stop(t); code != 0 {
 		t.Errorf("the first ended with %d\n%s", code, a.log)
 	}
 	c.ready(b)
+	b.mustGet(t, 401, "/v1/wallet", ended.Key)
 	if status, code, _ := c.ask(b); status != 200 {
 		t.Errorf("after the first handed over: %d %s", status, code)
 	}

@@ -101,6 +101,7 @@ func openWaiting(ctx context.Context, config configuration, create access) (_ *n
 		return nil, err
 	}
 	if n.turn != nil {
+		n.turn.doubt = n.accounts.Doubt
 		n.turn.begin = func() error { return n.accounts.CheckPepper(context.Background()) }
 		n.turn.follow()
 	}

@@ -36,7 +36,9 @@ type turn struct {
 	db   *store.Postgres
 	node store.Node
 	ttl  time.Duration
-	// begin is called each time the node was given the accounts, before it answers.
+	// doubt is called each time before the node is given the accounts, begin each time
+	// after it was. Either may be nil.
+	doubt func()
 	begin func() error
 
 	ledger *ledger.Ledger // set before the first step
@@ -109,21 +111,37 @@ func (t *turn) step() {
 		if t.done != nil { // a command does its work and says no more
 			slog.Info("cuentas: este nodo tiene el turno", "base", t.db.Where(), "turno", term)
 		}
-	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrFenced), errors.Is(err, ledger.ErrStandby):
+	case passes(err):
 		slog.Warn("cuentas: no se pudo tomar el turno; se reintenta", "error", err.Error())
 	default:
 		t.fail(errors.Join(err, t.db.HandOver()))
 	}
 }
 
+// passes reports that an error of lead is no reason to end: the next step tries again.
+func passes(err error) bool {
+	for _, e := range []error{store.ErrUnavailable, store.ErrFenced, ledger.ErrStandby, ledger.ErrUnknown, ledger.ErrBusy} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
 func (t *turn) lead() error {
+	if t.doubt != nil {
+		t.doubt()
+	}
 	if err := t.ledger.Lead(); err != nil {
 		return err
 	}
 	if t.begin == nil {
 		return nil
 	}
-	return t.begin()
+	if err := t.begin(); err != nil {
+		return errors.Join(err, t.ledger.Rest()) // so that nothing is answered before it succeeds
+	}
+	return nil
 }
 
 // note remembers whether the database answered, and logs when that turns.
