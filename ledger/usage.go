@@ -179,8 +179,8 @@ func (u *usage) finish() {
 }
 
 // flush writes what is pending, a command for each account. What cannot be written
-// now, because the ledger is busy, waits for its turn or lacks its store, waits for
-// the next time.
+// now, because the ledger is busy, waits for its turn or lost it, or lacks its store,
+// waits for the next time.
 func (u *usage) flush(l *Ledger) {
 	u.mu.Lock()
 	pending := u.pending
@@ -200,7 +200,7 @@ func (u *usage) flush(l *Ledger) {
 			n++
 		}
 		_, err := l.Do(context.Background(), account, counts[:n])
-		if errors.Is(err, ErrBusy) || errors.Is(err, ErrStandby) || errors.Is(err, store.ErrUnavailable) {
+		if errors.Is(err, ErrBusy) || errors.Is(err, ErrStandby) || errors.Is(err, store.ErrFenced) || errors.Is(err, store.ErrUnavailable) {
 			for _, c := range counts[:n] {
 				u.add(c.usageKey, c.n)
 			}
