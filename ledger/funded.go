@@ -28,7 +28,7 @@ func (l *Ledger) Funded(account AccountID, now time.Time, service string, price 
 	if current && funds.pays(price) {
 		return funds, true, nil
 	}
-	seen := l.balances.writes.Load()
+	seen := l.balances.writesTo(account).Load()
 	w, err := l.Read(account).wallet()
 	if err != nil {
 		return Funds{}, false, err
@@ -40,7 +40,9 @@ func (l *Ledger) Funded(account AccountID, now time.Time, service string, price 
 
 // balances remembers the funds of accounts. The sequencer keeps it current.
 type balances struct {
-	writes atomic.Uint64 // commits that changed a wallet
+	// writes counts the wallets written, by shard: what others do must not make a reading
+	// doubtful.
+	writes [256]atomic.Uint64
 
 	mu    sync.RWMutex
 	known map[AccountID]*openFunds // under mu
@@ -105,14 +107,19 @@ func (b *balances) get(account AccountID, service string, now time.Time) (funds 
 	return Funds{Balance: f.of(""), Uses: f.of(service)}, true
 }
 
-// learn remembers what was read from the store, unless a wallet was written
+func (b *balances) writesTo(account AccountID) *atomic.Uint64 {
+	_, shard := place(account)
+	return &b.writes[shard]
+}
+
+// learn remembers what was read from the store, unless the wallet may have been written
 // since: seen is the count of writes before the reading.
 func (b *balances) learn(account AccountID, w *wallet, seen uint64) bool {
 	f := new(openFunds)
 	f.set(w)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.writes.Load() != seen {
+	if b.writesTo(account).Load() != seen {
 		return false
 	}
 	if b.known == nil || len(b.known) >= maxBalances {
@@ -131,7 +138,7 @@ func (b *balances) committed(entries []entry) {
 		}
 		account := AccountID(binary.BigEndian.Uint64(e.key[accountHead-8:]))
 		b.mu.Lock()
-		b.writes.Add(1)
+		b.writesTo(account).Add(1)
 		if f := b.known[account]; f != nil {
 			if e.deleted || b.room.decode(e.value) != nil {
 				delete(b.known, account)

@@ -2,10 +2,14 @@ package ledger_test
 
 import (
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"cotejo/ledger"
+	"cotejo/store"
 )
 
 // TestFundedFollowsTheWallet holds that an account is refused up front only
@@ -86,4 +90,46 @@ func TestFundedNeverRefusesMoneyThatIsThere(t *testing.T) {
 			t.Fatalf("account %d: Funded = %+v, false later", account, funds)
 		}
 	}
+}
+
+// meanwhile does something between the next reading of a value and its use.
+type meanwhile struct {
+	store.Store
+	do atomic.Pointer[func()]
+}
+
+func (m *meanwhile) Reader(g store.Group) store.Reader { return meanwhileReader{m, m.Store.Reader(g)} }
+
+type meanwhileReader struct {
+	m *meanwhile
+	store.Reader
+}
+
+func (r meanwhileReader) Get(key []byte) ([]byte, error) {
+	value, err := r.Reader.Get(key)
+	if do := r.m.do.Swap(nil); do != nil {
+		(*do)()
+	}
+	return value, err
+}
+
+// TestFundedMindsItsOwnWallet: what other accounts pay meanwhile lets nobody through
+// who has nothing; money of their own that comes in does.
+func TestFundedMindsItsOwnWallet(t *testing.T) {
+	s := &meanwhile{Store: openStore(t, vfs.NewMem())}
+	defer s.Close()
+	l := openOn(t, s, ledger.Options{})
+	defer l.Close()
+	f := func(account ledger.AccountID, want bool) {
+		t.Helper()
+		do := func() { credit(t, l, account, start, 5000) }
+		s.do.Store(&do)
+		if funds, ok, err := l.Funded(1, start, "COMPANY", 1200); ok != want || err != nil {
+			t.Errorf("with a credit to %d meanwhile: Funded = %+v, %v, %v; want %v", account, funds, ok, err, want)
+		}
+	}
+	for other := range ledger.AccountID(20) {
+		f(other+2, false)
+	}
+	f(1, true)
 }

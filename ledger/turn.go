@@ -207,7 +207,9 @@ func (s *sequencer) identify() error {
 func (b *balances) forget() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.writes.Add(1) // what is being read is not remembered
+	for shard := range b.writes {
+		b.writes[shard].Add(1) // what is being read is not remembered
+	}
 	b.known = nil
 }
 
