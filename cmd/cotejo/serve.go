@@ -157,7 +157,7 @@ func (s *service) keepUses(ctx context.Context) {
 			ended = true
 		case <-tick.C:
 		}
-		if err := s.accounts.SaveUses(context.Background()); err != nil {
+		if err := s.accounts.SaveUses(context.Background()); err != nil && !s.waits() { // they wait too
 			s.log.Warn("no se guardó cuándo se usaron las llaves; se reintenta", "error", err)
 		}
 	}
