@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -269,6 +271,81 @@ func TestFrozenNode(t *testing.T) {
 	a.stop(t)
 	b.stop(t)
 	c.settled(0, answered)
+}
+
+// TestKilledNodes kills one node after the other while requests run, each under a key
+// of its own, which is repeated until it is answered: each is recorded and charged once.
+func TestKilledNodes(t *testing.T) {
+	c := newCluster(t, storetest.PostgresURL(t), 2)
+	order := []int{0, 0, 1} // a node need not wait for its own lease
+	const workers, each = 8, 36
+	var keys [workers]int // answered by each worker
+	replayed := 0
+	for round, node := range order {
+		last := round == len(order)-1
+		s := c.serve(node)
+		c.ready(s)
+		var answered atomic.Int64
+		var mu sync.Mutex
+		var group sync.WaitGroup
+		for w := range workers {
+			group.Go(func() {
+				for keys[w] < each {
+					status, again := c.once(s, fmt.Sprintf("llave-%d-%d", w, keys[w]))
+					if status != 200 {
+						if last {
+							t.Errorf("the last node: %d\n%s", status, s.log)
+						}
+						return // killed
+					}
+					keys[w]++
+					answered.Add(1)
+					mu.Lock()
+					if again {
+						replayed++
+					}
+					mu.Unlock()
+				}
+			})
+		}
+		if !last {
+			waitFor(t, func() bool { return answered.Load() >= workers*each/4 }, s.log.String)
+			s.cmd.Process.Kill()
+		}
+		group.Wait()
+		if last {
+			s.stop(t)
+		} else {
+			s.cmd.Wait()
+		}
+	}
+	total := 0
+	for _, n := range keys {
+		total += n
+	}
+	t.Logf("%d answered, %d of them recorded before a kill", total, replayed)
+	c.settled(0, total)
+}
+
+// once asks under a key and returns the status, 0 when there was no answer, and whether
+// it was answered before.
+func (c *cluster) once(s *served, key string) (status int, replayed bool) {
+	req, err := http.NewRequest("GET", s.base+"/v1/empresa/EFO010101AA1", nil)
+	if err != nil {
+		c.t.Error(err)
+		return 0, false
+	}
+	req.Header.Set("X-Api-Key", c.key)
+	req.Header.Set("Idempotency-Key", key)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, false
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		return 0, false
+	}
+	return resp.StatusCode, resp.Header.Get("Idempotent-Replayed") == "true"
 }
 
 // stopped reports whether every thread of a process is: on a busy machine a signal
