@@ -363,8 +363,13 @@ func (n *knownKeys) drop(id [lookupLen]byte) {
 // given the accounts: until then another one may have ended keys. They stay known, so that
 // no valid key is taken for a stranger's.
 func (s *Service) Doubt() {
-	s.known.mu.Lock()
-	defer s.known.mu.Unlock()
-	s.known.drops++
-	s.known.turns++
+	s.known.doubt()
+	s.registrars.doubt()
+}
+
+func (n *knownKeys) doubt() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.drops++
+	n.turns++
 }
