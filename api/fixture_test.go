@@ -286,6 +286,10 @@ var scripted = map[string]struct{ source, file string }{
 	"numeracion": {"ift_numeracion", mirror.Numbering},
 	"firmes":     {"sat_art69_firmes", mirror.Firmes},
 	"entes":      {"sat_art69_entes_publicos_omisos", mirror.Art69[12]},
+
+	"contratos2018": {"compranet_2018", mirror.Contracts(2018)},
+	"contratos2025": {"compranet_2025", mirror.Contracts(2025)},
+	"contratos2026": {"compranet_2026", mirror.Contracts(2026)},
 }
 
 // loadScripted makes a stage of one of them the current edition, with one text in
@@ -311,6 +315,9 @@ func (f *fixture) loadScripted(stage int, name, from, to string) {
 var corteOf = map[string]civil.Date{
 	"banxico_spei":   {Year: 2026, Month: 9, Day: 1},
 	"ift_numeracion": {Year: 2026, Month: 9, Day: 2},
+	"compranet_2018": {Year: 2019, Month: 1, Day: 31},
+	"compranet_2025": {Year: 2026, Month: 7, Day: 31},
+	"compranet_2026": {Year: 2026, Month: 11, Day: 1},
 }
 
 func (f *fixture) load(content []byte) ingest.Result {

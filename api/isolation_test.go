@@ -20,7 +20,7 @@ import (
 // names is the same for everybody. Every other operation with a parameter in its path
 // stands in owned.
 var public = []string{
-	"verificarEmpresa",
+	"verificarEmpresa", "listarContratos",
 	"validarClabe", "validarRfc", "validarCurp", "validarNss",
 	"consultarBanco", "consultarClaveSAT", "consultarTelefono",
 	"descargarFuente", "leerEdicion",

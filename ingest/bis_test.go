@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -117,6 +118,12 @@ func TestRegistry(t *testing.T) {
 	const base = "https://wu1agsprosta001.blob.core.windows.net/agsc-publicaciones"
 	f("sat_69b", base+mirror.Listado69B)
 	f("sat_69b_bis", base+mirror.Listado69BBis)
+	f("compranet_2018", "https://comprasmx.buengobierno.gob.mx/")
+	f("compranet_2023", "https://upcp-compranet.buengobierno.gob.mx/cnetassets/datos_abiertos_contratos_expedientes/Contratos_CompraNet2023.csv")
+	f("compranet_2026", "https://upcp-compranet.buengobierno.gob.mx"+mirror.Contracts(2026))
+	if s, _ := Lookup("compranet_2022"); !s.NeedsURL() || !strings.Contains(s.Lacks(Access{}), "--file compranet_2022=RUTA --corte") {
+		t.Errorf("compranet_2022 lacks %q", s.Lacks(Access{}))
+	}
 	f("sat_art69_no_localizados", base+"/Datos_abiertos/Documents_AGR/No_localizados.csv")
 	f("sat_art69_condonados_07_15", base+"/Datos_abiertos/Cifras_SAT/Indef/Condonados_07_15.csv")
 	ids := []string{"sat_69b", "sat_69b_bis", "banxico_fix", "banxico_spei", "ift_numeracion"}
@@ -125,6 +132,9 @@ func TestRegistry(t *testing.T) {
 		if s, _ := Lookup(l.Schema.Source); s.MaxBytes == 0 || path.Ext(s.path) != ".csv" || s.whenLinked != (l.Code == "ELIMINADOS") {
 			t.Errorf("%s: %+v", l.Code, s)
 		}
+	}
+	for year := 2018; year <= 2026; year++ {
+		ids = append(ids, "compranet_"+strconv.Itoa(year))
 	}
 	if got := Sources(); !slices.Equal(got, ids) {
 		t.Error(got)

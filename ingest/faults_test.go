@@ -60,11 +60,13 @@ func newTrial(t *testing.T, source string) *trial {
 	return tr
 }
 
-// eachReader are the sources, of the lists under article 69 two: all of them have
-// the same reader and come from the same server. TestMirrorOfArt69 ingests them all.
+// eachReader are the sources, of the lists under article 69 two and of the years of
+// contracts one: all of them have the same reader and come from the same server.
+// TestMirrorOfArt69 and the tests of contratos read them all.
 func eachReader() []string {
 	return slices.DeleteFunc(Sources(), func(id string) bool {
-		return strings.HasPrefix(id, "sat_art69_") && id != "sat_art69_firmes" && id != "sat_art69_eliminados"
+		return strings.HasPrefix(id, "compranet_") && id != "compranet_2025" ||
+			strings.HasPrefix(id, "sat_art69_") && id != "sat_art69_firmes" && id != "sat_art69_eliminados"
 	})
 }
 

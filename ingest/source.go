@@ -2,10 +2,12 @@ package ingest
 
 import (
 	"fmt"
+	"slices"
 
 	"cotejo/catalog"
 	"cotejo/civil"
 	"cotejo/ingest/banxico"
+	"cotejo/ingest/contratos"
 	"cotejo/ingest/ift"
 	"cotejo/ingest/sat69b"
 	"cotejo/ingest/tabular"
@@ -148,7 +150,33 @@ var registry = append([]Source{
 		page:     iftHost + "/sns-frontend/planes-numeracion/descarga-publica.xhtml",
 		Read:     ift.Read,
 	},
-}, art69()...)
+}, slices.Concat(art69(), contractSources())...)
+
+const (
+	// contractsHost publishes the contracts of a year from 2023 on; that of the
+	// running year may not be there before the authority first writes it.
+	contractsHost = "https://upcp-compranet.buengobierno.gob.mx"
+	contractsPath = "/cnetassets/datos_abiertos_contratos_expedientes/"
+	// contractsPage is where people find the files of 2018 to 2022, whose names carry
+	// the moment at which they were made.
+	contractsPage = "https://comprasmx.buengobierno.gob.mx/"
+)
+
+// contractSources are the files of public contracts, one a year.
+func contractSources() (all []Source) {
+	for i, schema := range query.Contratos {
+		year := query.FirstContractYear + i
+		s := Source{
+			Schema: schema, MaxBytes: contratos.MaxBytes, Read: contratos.Reader(year),
+			base: contractsHost, path: fmt.Sprintf("%sContratos_CompraNet%d.csv", contractsPath, year),
+		}
+		if year < 2023 {
+			s.page, s.path = contractsPage, fmt.Sprintf("%sContratos%d.csv", contractsPath, year) // of a mirror
+		}
+		all = append(all, s)
+	}
+	return all
+}
 
 // Lookup returns a source; ok is false when there is none with that id.
 func Lookup(id string) (s Source, ok bool) {

@@ -38,10 +38,11 @@ func appendActa(dst []byte, id ledger.VerificationID, now time.Time, registroHas
 			dst = append(dst, ',')
 		}
 		first = false
-		entry := &sources[bits.TrailingZeros64(consulted)]
+		bit := bits.TrailingZeros64(consulted)
+		entry := &sources[bit]
 		source := ed.Source(entry.Source)
 		dst = appendVersion(dst, source.Version(), entry.PublishedReset)
-		if out.EnFecha.IsZero() {
+		if out.InPast&(1<<bit) == 0 {
 			continue
 		}
 		// The same bytes are named once: what is spliced in is found by their hash.

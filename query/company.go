@@ -34,8 +34,7 @@ var _ AsOf = Company{}
 const (
 	advertenciaCompany = "Hechos publicados; no es una calificación crediticia. No aparecer no es una aprobación."
 
-	contratacionNoCargada = `{"contratos":null,"estado":"` + noCargada + `","por_anio":[]}`
-	listaNoCargada        = `{"estado":"` + noCargada + `","fuente":null,"historial_eventos":[],"situaciones":[]}`
+	listaNoCargada = `{"estado":"` + noCargada + `","fuente":null,"historial_eventos":[],"situaciones":[]}`
 	// The API allows this block no other word for a source that is not loaded.
 	sancionadosNoDisponible = `{"estado":"` + noDisponible + `"}`
 )
@@ -119,8 +118,18 @@ func (c Company) AppendResultado(dst []byte, fecha civil.Date, ed *snapshots.Edi
 	}
 	var art69 art69Sources
 	out.Consulted |= art69.of(ed)
+	if !c.Past.IsZero() {
+		out.InPast = out.Consulted
+	}
+	var room allYears
+	years := contractYears(room[:0], ed)
+	out.Consulted |= consulted(years)
 
-	dst = append(dst, `{"advertencia":"`+advertenciaCompany+`","contratacion_publica":`+contratacionNoCargada...)
+	dst = append(dst, `{"advertencia":"`+advertenciaCompany+`","contratacion_publica":`...)
+	dst, err := appendContratacion(dst, years, mentions, c.RFC.String(), fecha)
+	if err != nil {
+		return dst, out, err
+	}
 	if !c.Past.IsZero() {
 		dst = append(dst, `,"en_fecha":`...)
 		dst = appendDay(dst, c.Past)
@@ -136,8 +145,7 @@ func (c Company) AppendResultado(dst []byte, fecha civil.Date, ed *snapshots.Edi
 	dst = append(dst, `","rfc":`...)
 	dst = canon.AppendString(dst, c.RFC.String())
 	dst = append(dst, `,"sat_69b":`...)
-	dst, err := c.appendList(dst, lista69B, list, mentions, fecha)
-	if err != nil {
+	if dst, err = c.appendList(dst, lista69B, list, mentions, fecha); err != nil {
 		return dst, out, err
 	}
 	dst = append(dst, `,"sat_69b_bis":`...)

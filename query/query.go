@@ -38,9 +38,11 @@ type Outcome struct {
 	Code      string // result_code
 	Charged   bool   // whether it is an answer that is paid for
 	Consulted uint64 // sources that were asked: bit i is ed.Manifest().Sources[i]
-	// EnFecha, when it is a date, says that each of those was also asked for its
-	// version of that day (Source.VersionAt), where it has one.
+	// EnFecha, when it is a date, says that the sources of InPast, which are among
+	// Consulted, were also asked for their version of that day (Source.VersionAt),
+	// where they have one.
 	EnFecha civil.Date
+	InPast  uint64
 }
 
 // Source states, as the API names them.
@@ -57,7 +59,8 @@ var ErrMotor = errors.New("query: este binario no contiene el motor que dio la r
 
 // engines reads the entrada of every engine that this binary can recompute.
 var engines = map[string]func(entrada []byte) (Question, error){
-	motorCompany: parseCompany,
+	motorCompany:   parseCompany,
+	motorContracts: parseContracts,
 }
 
 // AppendRegistro appends the answer to q from ed, asked about the civil day
@@ -203,7 +206,7 @@ func appendFuente(dst []byte, schema *snapshots.Schema, v *snapshots.ChainVersio
 	dst = append(dst, `,"corte":`...)
 	dst = appendDay(dst, v.Corte)
 	dst = append(dst, `,"desactualizada":`...)
-	dst = strconv.AppendBool(dst, age > schema.MaxAge)
+	dst = strconv.AppendBool(dst, schema.MaxAge > 0 && age > schema.MaxAge)
 	dst = append(dst, ',')
 	return appendVersion(dst, schema.Source, v)
 }

@@ -27,7 +27,7 @@ type File struct {
 	Source     string     // id of the source that reads it: "sat_69b"
 	Name       string     // file name, as the authority calls it
 	Bytes      []byte     // as if just downloaded
-	Corte      civil.Date // stated inside the file, or of one that states none
+	Corte      civil.Date // stated inside the file, or said here of a file that states none
 	Downloaded time.Time  // stands for our clock; UTC
 }
 
@@ -57,6 +57,15 @@ var firmes []byte
 
 //go:embed data/No_localizados.csv
 var noLocalizados []byte
+
+// contratos2022 and contratos2025 hold one contract each of CON010101AA1, in the two
+// layouts of their files.
+//
+//go:embed data/Contratos2022.csv
+var contratos2022 []byte
+
+//go:embed data/Contratos_CompraNet2025.csv
+var contratos2025 []byte
 
 // Files returns the publications by source id. The caller owns them.
 func Files() []File {
@@ -88,6 +97,20 @@ func Files() []File {
 			Name:       "No_localizados.csv",
 			Bytes:      slices.Clone(noLocalizados),
 			Corte:      civil.Date{Year: 2026, Month: 9, Day: 4},
+			Downloaded: downloaded,
+		},
+		{
+			Source:     "compranet_2022",
+			Name:       "Contratos2022.csv",
+			Bytes:      slices.Clone(contratos2022),
+			Corte:      civil.Date{Year: 2023, Month: 1, Day: 31},
+			Downloaded: downloaded,
+		},
+		{
+			Source:     "compranet_2025",
+			Name:       "Contratos_CompraNet2025.csv",
+			Bytes:      slices.Clone(contratos2025),
+			Corte:      civil.Date{Year: 2026, Month: 7, Day: 31},
 			Downloaded: downloaded,
 		},
 	}

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"encoding/csv"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,7 +42,7 @@ func TestRFCs(t *testing.T) {
 			t.Errorf("%s: %v, want %v", source, got, want)
 		}
 	}
-	if n := len(Files()); n != 4 {
+	if n := len(Files()); n != 6 {
 		t.Fatalf("%d files", n)
 	}
 	f(0, "sat_69b", 20, "31 de agosto de 2026", "2026-08-31", map[string]string{
@@ -69,6 +70,36 @@ func TestArticle69(t *testing.T) {
 	}
 	f(2, "sat_art69_firmes", `FIR010101AA1,"EMPRESA DE PRUEBA CON CRÉDITO FIRME, S.A. DE C.V.",M,FIRMES,16/07/2026,CIUDAD DE MÉXICO`)
 	f(3, "sat_art69_no_localizados", "NOLO010101AA1,PERSONA DE PRUEBA NO LOCALIZADA,F,NO LOCALIZADOS,01/08/2026,JALISCO")
+}
+
+// TestContracts holds that CON010101AA1 has two contracts, and nobody else any.
+func TestContracts(t *testing.T) {
+	n := 0
+	for _, file := range Files() {
+		if !strings.HasPrefix(file.Source, "compranet_") {
+			continue
+		}
+		text, err := charmap.Windows1252.NewDecoder().String(string(file.Bytes))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range rows[1:] {
+			n++
+			for i, want := range map[string]string{"rfc": "CON010101AA1", "proveedor o contratista": "EMPRESA DE PRUEBA CONTRATISTA, S.A. DE C.V.", "institución": "DEPENDENCIA DE PRUEBA"} {
+				at := slices.IndexFunc(rows[0], func(title string) bool { return strings.ToLower(title) == i })
+				if at < 0 || row[at] != want {
+					t.Errorf("%s: %s is not %q", file.Name, i, want)
+				}
+			}
+		}
+	}
+	if n != 2 {
+		t.Errorf("%d contracts", n)
+	}
 }
 
 // TestFilesAreTheCallersOwn holds that nobody can change the embedded bytes.

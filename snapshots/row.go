@@ -24,8 +24,8 @@ type Schema struct {
 	Reader  int    // raised whenever the same bytes would give other rows ("lector")
 	Columns []Column
 	// MaxAge is how many days after its fecha_de_orden a version is still what the
-	// authority's rhythm lets expect; beyond, a newer one is overdue. No part of
-	// the rows.
+	// authority's rhythm lets expect; beyond, a newer one is overdue. 0: none is
+	// expected. No part of the rows.
 	MaxAge int
 }
 

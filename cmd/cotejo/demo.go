@@ -41,6 +41,9 @@ var demoSources = append([]demoSource{
 	{"banxico_fix", newest},
 	{"banxico_spei", newest},
 	{"ift_numeracion", newest},
+	// Two years of contracts: one of each layout.
+	{"compranet_2021", newest},
+	{"compranet_2025", newest},
 }, demoArt69()...)
 
 // art69Prefix is what the ids of the lists under article 69 have in common.
@@ -170,12 +173,13 @@ func runDemo(a *app, config configuration) error {
 Pruebe:
   curl -s -H 'X-Api-Key: %s' %s/v1/empresa/EFO010101AA1
   curl -s -H 'X-Api-Key: %s' %s/v1/empresa/PRE010101AA1
+  curl -s -H 'X-Api-Key: %s' '%s/v1/empresa/PRO010101AA1/contratos?limite=3'
   curl -s -H 'X-Api-Key: %s' '%s/v1/economia/tipo-cambio?fecha=%s&monto=100'
   curl -s -H 'X-Api-Key: %s' %s/v1/catalogo/telefono/5512345678
   curl -s %s/v1/salud
   %s verify all --data %s   # recalcula cada respuesta desde los archivos
 Ctrl-C termina.
-`, base, live, pesos(demoBalance), test, live, base, test, base, live, base, mirror.LastFIX(mirror.Stages-1), live, base, base, os.Args[0], config.get("data"))
+`, base, live, pesos(demoBalance), test, live, base, test, base, live, base, live, base, mirror.LastFIX(mirror.Stages-1), live, base, base, os.Args[0], config.get("data"))
 	return s.serve(a.ctx, l)
 }
 

@@ -84,14 +84,14 @@ func TestDemoPrintsCurlLinesThatWork(t *testing.T) {
 	defer func() { environment = func() []string { return nil } }()
 
 	d := startDemo(t, "--addr", "127.0.0.1:18080")
-	if bodies := d.curl(t); len(bodies) != 5 || at(bodies[0], "sat_69b.estado") != "COINCIDENCIA" || at(bodies[0], "sat_art69.estado") != "COINCIDENCIA" {
+	if bodies := d.curl(t); len(bodies) != 6 || at(bodies[0], "sat_69b.estado") != "COINCIDENCIA" || at(bodies[0], "sat_art69.estado") != "COINCIDENCIA" {
 		t.Fatalf("respuestas = %v\n%s", bodies, d.text)
 	}
 	m := regexp.MustCompile(`verify all --data (\S+)`).FindStringSubmatch(d.text)
 	if m == nil || !strings.Contains(d.text, "carpeta temporal") {
 		t.Fatalf("la demo no dice cómo verificar:\n%s", d.text)
 	}
-	if r := cotejoJSON[verifyReply](t, "verify", "all", "--data", m[1]); !r.OK || r.Records != 2 {
+	if r := cotejoJSON[verifyReply](t, "verify", "all", "--data", m[1]); !r.OK || r.Records != 3 {
 		t.Fatalf("verify all = %+v", r)
 	}
 	d.end(t)
@@ -107,12 +107,12 @@ func TestDemoWorksTwiceInOneDirectory(t *testing.T) {
 	data := newData(t)
 	for round := range 2 {
 		d := startDemo(t, "--addr", "127.0.0.1:18180", "--data", data)
-		if !strings.Contains(d.text, "sat_69b: 4 versiones") || !strings.Contains(d.text, "sat_69b_bis: 2 versiones") || !strings.Contains(d.text, "sat_art69_…: 15 versiones de 14 listas") || len(d.curl(t)) != 5 {
+		if !strings.Contains(d.text, "sat_69b: 4 versiones") || !strings.Contains(d.text, "sat_69b_bis: 2 versiones") || !strings.Contains(d.text, "sat_art69_…: 15 versiones de 14 listas") || len(d.curl(t)) != 6 {
 			t.Fatalf("vuelta %d:\n%s", round, d.text)
 		}
 		d.end(t)
 	}
-	if r := cotejoJSON[verifyReply](t, "verify", "all", "--data", data); !r.OK || r.Records != 4 {
+	if r := cotejoJSON[verifyReply](t, "verify", "all", "--data", data); !r.OK || r.Records != 6 {
 		t.Fatalf("verify all = %+v", r)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"cotejo/ingest"
 	"cotejo/jobs"
 	"cotejo/products/platform"
+	"cotejo/query"
 	"cotejo/snapshots"
 )
 
@@ -28,6 +29,31 @@ import (
 func sourceSpec(i int) string {
 	minute := 7 + 10*i
 	return fmt.Sprintf("%d %d,%d * * *", minute%60, 4+minute/60, 13+minute/60)
+}
+
+// sourceSpecs are the schedules of the sources, in the order of ingest.Sources.
+func sourceSpecs() (specs []string) {
+	daily := 0
+	for _, id := range ingest.Sources() {
+		spec, closed := closedYearSpec(id)
+		if !closed {
+			spec = sourceSpec(daily)
+			daily++
+		}
+		specs = append(specs, spec)
+	}
+	return specs
+}
+
+// closedYearSpec is the schedule of the contracts of a year that is over, which
+// change little and have 100 MB and more: once a month, each on a night of its own.
+func closedYearSpec(id string) (spec string, closed bool) {
+	for i, s := range query.Contratos[:len(query.Contratos)-1] {
+		if s.Source == id {
+			return fmt.Sprintf("40 1 %d * *", 2+3*i), true
+		}
+	}
+	return "", false
 }
 
 const (
@@ -47,8 +73,9 @@ func openJobs(n *node, config configuration) (*jobs.Scheduler, error) {
 	// One process loads one source at a time: the others wait for their turn.
 	turn := make(chan struct{}, 1)
 	var list []jobs.Job
+	specs := sourceSpecs()
 	for i, id := range ingest.Sources() {
-		job := sourceJob(n.dataDir, id, sourceSpec(i), config, turn)
+		job := sourceJob(n.dataDir, id, specs[i], config, turn)
 		if id == catalog.FIXSource.Source {
 			job.Spec, job.Run = fixSpec, n.onBankingDays(id, job.Run)
 		}
@@ -199,8 +226,12 @@ func (n *node) repairClaims(ctx context.Context, _ time.Time, progress func(stri
 func (n *node) jobStates() []platform.Job {
 	var list []platform.Job
 	for _, s := range n.jobs.States() {
+		every := time.Duration(0)
+		if _, closed := closedYearSpec(s.Job); closed {
+			every = 31 * 24 * time.Hour
+		}
 		list = append(list, platform.Job{
-			Name: s.Job, Status: string(s.Status), Last: s.Last, Detail: s.Detail, Success: s.Success, Next: s.Next,
+			Name: s.Job, Status: string(s.Status), Last: s.Last, Detail: s.Detail, Success: s.Success, Next: s.Next, Every: every,
 		})
 	}
 	return list

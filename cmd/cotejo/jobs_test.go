@@ -14,6 +14,7 @@ import (
 
 	"cotejo/ingest"
 	"cotejo/jobs"
+	"cotejo/query"
 	"cotejo/snapshots"
 	"cotejo/testdata/mirror"
 )
@@ -341,18 +342,65 @@ func TestEverySourceHasAJob(t *testing.T) {
 }
 
 // TestSourcesAreApart: each source has its ten minutes twice a day, after the clean-up
-// and before offices open.
+// and before offices open. The years that are over take none of them.
 func TestSourcesAreApart(t *testing.T) {
 	taken := map[string]string{}
+	specs := sourceSpecs()
+	daily := 0
 	for i, id := range ingest.Sources() {
-		spec := sourceSpec(i)
+		spec := specs[i]
 		if other := taken[spec]; other != "" {
 			t.Errorf("%s and %s: %s", id, other, spec)
 		}
 		taken[spec] = id
+		if closed, is := closedYearSpec(id); is {
+			if spec != closed {
+				t.Errorf("%s: %s, want %s", id, spec, closed)
+			}
+			continue
+		}
 		var minute, first, second int
-		if _, err := fmt.Sscanf(spec, "%d %d,%d * * *", &minute, &first, &second); err != nil || first*60+minute != 4*60+7+10*i || second != first+9 || first > 7 {
+		if _, err := fmt.Sscanf(spec, "%d %d,%d * * *", &minute, &first, &second); err != nil || first*60+minute != 4*60+7+10*daily || second != first+9 || first > 7 {
 			t.Errorf("%s: %s, %v", id, spec, err)
+		}
+		daily++
+	}
+	if daily != 5+len(query.Art69Lists)+1 {
+		t.Errorf("%d sources a day", daily)
+	}
+}
+
+// TestClosedYearsAreRare: the contracts of a year that is over are looked at once a
+// month, no two on one night; those of the running year every day.
+func TestClosedYearsAreRare(t *testing.T) {
+	data := newData(t)
+	n, err := openNode(t.Context(), must(loadConfiguration("", map[string]string{"data": data}, nil))(t), mayBeCreated)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.close()
+	nights := map[string]string{}
+	for _, id := range ingest.Sources() {
+		spec, closed := closedYearSpec(id)
+		year, ofContracts := strings.CutPrefix(id, "compranet_")
+		if closed != (ofContracts && year != "2026") {
+			t.Errorf("%s: closed is %v", id, closed)
+		}
+		if !closed {
+			continue
+		}
+		fields := strings.Fields(spec)
+		if other := nights[fields[2]]; other != "" || fields[3] != "*" || fields[4] != "*" || len(fields[2]) > 2 || fields[2] > "28" && len(fields[2]) == 2 {
+			t.Errorf("%s: %q, as %q", id, spec, other)
+		}
+		nights[fields[2]] = id
+	}
+	if len(nights) != 8 {
+		t.Errorf("%v", nights)
+	}
+	for _, j := range n.jobStates() {
+		if _, closed := closedYearSpec(j.Name); closed != (j.Every == 31*24*time.Hour) {
+			t.Errorf("%s: every %v", j.Name, j.Every)
 		}
 	}
 }

@@ -46,8 +46,10 @@ func sourceLine(s *platform.SourceState) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-30s %-13s ", s.Source, s.State)
 	if s.VersionID != nil {
-		fmt.Fprintf(&b, "versión %d  corte %s  %d filas  hace %d días (se espera cada %d)  ",
-			*s.VersionID, orUnknown(text(s.Corte)), *s.Rows, *s.Age, s.MaxAge)
+		fmt.Fprintf(&b, "versión %d  corte %s  %d filas  hace %d días ", *s.VersionID, orUnknown(text(s.Corte)), *s.Rows, *s.Age)
+		if s.MaxAge != nil {
+			fmt.Fprintf(&b, "(se espera cada %d)  ", *s.MaxAge)
+		}
 	}
 	fmt.Fprintf(&b, "revisada %s\n", orDash(text(s.Checked)))
 	if q := s.Quarantine; q != nil && q.Decision != nil {

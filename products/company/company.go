@@ -1,6 +1,7 @@
 // Package company is the verification of a legal entity or individual by RFC:
 // what the official lists say, in the versions that this service holds. It
-// declares the operation and its schemas; the engine is query.Company.
+// declares the operations and their schemas; the engines are query.Company and
+// query.Contracts.
 package company
 
 import (
@@ -19,7 +20,12 @@ var examples embed.FS
 
 // Operations lists what this family can do.
 func Operations() []operation.Operation {
-	return []operation.Operation{{
+	return []operation.Operation{verify(), contracts()}
+}
+
+// verify is the operation that verifies a company.
+func verify() operation.Operation {
+	return operation.Operation{
 		ID:      "verificarEmpresa",
 		Method:  "GET",
 		Path:    "/v1/empresa/{rfc}",
@@ -39,11 +45,7 @@ func Operations() []operation.Operation {
 		Charged: []string{"COMPANY_OK"},
 		Auth:    operation.Keyed,
 		Params: []operation.Param{
-			{
-				Name: "rfc", In: operation.InPath, Parse: parseRFC,
-				Description: "RFC de 12 caracteres (persona moral) o 13 (persona física). Se aceptan minúsculas, espacios y guiones; & y Ñ van codificados como en cualquier URL (%26, %C3%91).",
-				Schema:      &jsonschema.Schema{Type: "string"},
-			},
+			rfcParam(),
 			{
 				Name: "sancionados", In: operation.InQuery, Default: true,
 				Description: "false deja fuera el directorio de proveedores sancionados: el bloque proveedores_sancionados es null.",
@@ -63,7 +65,15 @@ func Operations() []operation.Operation {
 			example("en_fecha", "Qué se puede afirmar de un día pasado", "/v1/empresa/SEN010101AA1?en_fecha=2018-12-31"),
 		},
 		Ask: ask,
-	}}
+	}
+}
+
+func rfcParam() operation.Param {
+	return operation.Param{
+		Name: "rfc", In: operation.InPath, Parse: parseRFC,
+		Description: "RFC de 12 caracteres (persona moral) o 13 (persona física). Se aceptan minúsculas, espacios y guiones; & y Ñ van codificados como en cualquier URL (%26, %C3%91).",
+		Schema:      &jsonschema.Schema{Type: "string"},
+	}
 }
 
 const enFecha = "en_fecha"

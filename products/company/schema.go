@@ -172,7 +172,7 @@ func source() *jsonschema.Schema {
 	return op.Object(
 		op.Maybe("antiguedad_dias", op.Signed("Días de la fecha de orden de la versión (corte o, si el archivo no lo dice, publicación o descarga) al día de la consulta. Ausente con ?en_fecha=.")),
 		op.F("corte", op.OrNull(op.Day("Fecha de corte dentro del archivo oficial."))),
-		op.Maybe("desactualizada", op.Flag("true si la versión es más antigua de lo que el ritmo de la autoridad deja esperar ("+strconv.Itoa(query.Sat69B.MaxAge)+" días en 69-B, "+strconv.Itoa(query.Sat69BBis.MaxAge)+" en 69-B Bis, "+strconv.Itoa(query.Art69Lists[0].Schema.MaxAge)+" en FIRMES; las demás, en esperada_cada_dias de /v1/fuentes): hay o debería haber una más nueva. "+
+		op.Maybe("desactualizada", op.Flag("true si la versión es más antigua de lo que el ritmo de la autoridad deja esperar ("+strconv.Itoa(query.Sat69B.MaxAge)+" días en 69-B, "+strconv.Itoa(query.Sat69BBis.MaxAge)+" en 69-B Bis, "+strconv.Itoa(query.Art69Lists[0].Schema.MaxAge)+" en FIRMES, "+strconv.Itoa(query.Contratos[len(query.Contratos)-1].MaxAge)+" en los contratos del año en curso; las demás, en esperada_cada_dias de /v1/fuentes): hay o debería haber una más nueva. "+
 			"Lo que dice estado sigue siendo cierto de esta versión. Ausente con ?en_fecha=.")),
 		op.Maybe("fecha_de_orden", op.Day(orderDate+" Solo con ?en_fecha=.")),
 		op.F("id", op.Text("")),
@@ -248,14 +248,4 @@ func art69Code() *jsonschema.Schema {
 		codes = append(codes, l.Code)
 	}
 	return op.OneOf("", codes...)
-}
-
-func procurement() *jsonschema.Schema {
-	s := op.Object(
-		op.F("contratos", op.OrNull(op.Integer("null mientras no se pueda consultar; null no es cero."))),
-		op.F("estado", op.OneOf("", notLoaded)),
-		op.F("por_anio", op.Empty("")),
-	)
-	s.Description = "Contratación pública federal."
-	return s
 }

@@ -11,6 +11,7 @@ import (
 	"cotejo/catalog"
 	"cotejo/civil"
 	op "cotejo/operation"
+	"cotejo/query"
 	"cotejo/snapshots"
 )
 
@@ -54,6 +55,8 @@ type Job struct {
 	// Next is when it runs next; zero while it runs and when nobody runs it by
 	// itself.
 	Next time.Time
+	// Every is the longest between two of its runs; zero: a day.
+	Every time.Duration
 }
 
 // JobStatuses are what a run can be.
@@ -69,11 +72,38 @@ type jobState struct {
 	Detail *string `json:"detalle"`
 }
 
+// procurement is how fresh the public contracts are: which years answer, and the
+// newest of them.
 type procurement struct {
 	State      string  `json:"estado"`
+	Years      []int   `json:"anios_cargados"`
+	Year       *int    `json:"anio"`
 	Corte      *string `json:"corte"`
 	Downloaded *string `json:"descargada"`
+	Age        *int    `json:"antiguedad_dias"`
 }
+
+// procurementOf sums the yearly files up. A year that is not there, or older than
+// its rhythm lets expect, is told by its source.
+func procurementOf(sources []SourceState) procurement {
+	p := procurement{State: procurementNotLoaded, Years: []int{}}
+	for i := range query.Contratos {
+		for _, s := range sources {
+			if s.Source != query.Contratos[i].Source || s.VersionID == nil {
+				continue
+			}
+			year := query.FirstContractYear + i
+			p.Years, p.State = append(p.Years, year), upToDate
+			p.Year, p.Corte, p.Downloaded, p.Age = ptr(year), s.Corte, s.Downloaded, s.Age
+			if s.MaxAge != nil && *s.Age > *s.MaxAge {
+				p.State = overdue
+			}
+		}
+	}
+	return p
+}
+
+const procurementNotLoaded = "SOURCE_NOT_LOADED"
 
 type healthNotice struct {
 	Kind    string `json:"tipo"`
@@ -126,7 +156,6 @@ func (h *health) compose() (*healthAnswer, []includedList, error) {
 	defer ed.Release()
 	a := &healthAnswer{
 		Service: "cotejo", Engine: op.EngineVersion, Jobs: []jobState{}, Alerts: []healthNotice{},
-		Procurement: procurement{State: "SOURCE_NOT_LOADED"},
 	}
 	alert := func(kind, format string, args ...any) {
 		a.Alerts = append(a.Alerts, healthNotice{kind, fmt.Sprintf(format, args...)})
@@ -165,14 +194,16 @@ func (h *health) compose() (*healthAnswer, []includedList, error) {
 		}
 		a.Sources = append(a.Sources, s)
 	}
+	a.Procurement = procurementOf(a.Sources)
 	if h.Jobs != nil {
 		a.jobs(h.Jobs(), now, alert)
 	}
 	return a, included(catalog.Of(ed)), nil
 }
 
-// maxUnchecked is how long a source that is looked at every day may go unseen.
-const maxUnchecked = 36 * time.Hour
+// oneDay is how often most sources are looked at: one may go unseen for half as
+// long again.
+const oneDay = 24 * time.Hour
 
 // jobs adds the scheduled tasks. Their alarms are for what no source says of
 // itself already.
@@ -191,9 +222,13 @@ func (a *healthAnswer) jobs(list []Job, now time.Time, alert alertFunc) {
 			source = s.State
 			seen := s.seen(list, now)
 			scheduled := (!j.Next.IsZero() || j.Status == jobRunning) && j.Status != jobUnconfigured
-			if scheduled && !seen.IsZero() && now.Sub(seen) > maxUnchecked {
-				alert("FUENTE_SIN_REVISAR", "%s: no se ha podido ver qué publica la autoridad desde %s; se intenta todos los días. "+
-					"Revise con: cotejo jobs list", s.Source, civil.Timestamp(seen))
+			if every := max(j.Every, oneDay); scheduled && !seen.IsZero() && now.Sub(seen) > every+every/2 {
+				often := "todos los días"
+				if every > oneDay {
+					often = fmt.Sprintf("cada %d días", every/oneDay)
+				}
+				alert("FUENTE_SIN_REVISAR", "%s: no se ha podido ver qué publica la autoridad desde %s; se intenta %s. "+
+					"Revise con: cotejo jobs list", s.Source, civil.Timestamp(seen), often)
 			}
 		}
 		if j.Status == jobFailed && source != noAnswer {
@@ -243,9 +278,12 @@ func healthSchema() *jsonschema.Schema {
 			op.F("detalle", op.OrNull(op.Text("Qué dejó la última."))),
 		), "Tareas programadas.")),
 		op.F("contratacion_publica", op.Object(
-			op.F("estado", op.OneOf("", "SOURCE_NOT_LOADED")),
+			op.F("estado", op.OneOf("Del año más reciente que está cargado: al_dia o atrasada, como en fuentes. SOURCE_NOT_LOADED: no hay ninguno.", procurementNotLoaded, upToDate, overdue)),
+			op.F("anios_cargados", op.List(op.Integer(""), "Años cuyo archivo responde.")),
+			op.F("anio", op.OrNull(op.Integer("El más reciente de ellos; de su archivo es lo que sigue."))),
 			op.F("corte", op.OrNull(op.Day(""))),
 			op.F("descargada", op.OrNull(op.Moment(""))),
+			op.F("antiguedad_dias", op.OrNull(op.Integer("Días desde la fecha de su versión: su corte; si no lo dice, su publicación; si no, su descarga."))),
 		)),
 		op.F("alertas", op.List(op.Object(op.F("tipo", op.Text("")), op.F("mensaje", op.Text(""))), "")),
 	))

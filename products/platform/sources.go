@@ -23,6 +23,9 @@ var known = func() []*snapshots.Schema {
 	for i := range query.Art69Lists {
 		all = append(all, &query.Art69Lists[i].Schema)
 	}
+	for i := range query.Contratos {
+		all = append(all, &query.Contratos[i])
+	}
 	return all
 }()
 
@@ -61,7 +64,7 @@ type SourceState struct {
 	VersionID  *int               `json:"source_version_id"`
 	State      string             `json:"estado"`
 	Age        *int               `json:"antiguedad_dias"`
-	MaxAge     int                `json:"esperada_cada_dias"`
+	MaxAge     *int               `json:"esperada_cada_dias"`
 	Quarantine *Quarantine        `json:"cuarentena"`
 	Failure    *string            `json:"falla"`
 	Notices    []snapshots.Notice `json:"avisos"`
@@ -178,7 +181,10 @@ func (s *SourceState) seen(jobs []Job, now time.Time) (latest time.Time) {
 func describe(c *snapshots.Catalogue, schema *snapshots.Schema, serving *served, now time.Time, alert alertFunc) SourceState {
 	id := schema.Source
 	s := SourceState{
-		Source: id, State: notLoaded, MaxAge: schema.MaxAge, Notices: []snapshots.Notice{}, Partials: []PartialState{},
+		Source: id, State: notLoaded, Notices: []snapshots.Notice{}, Partials: []PartialState{},
+	}
+	if schema.MaxAge > 0 {
+		s.MaxAge = ptr(schema.MaxAge)
 	}
 	if serving != nil {
 		v := serving.version
@@ -191,7 +197,7 @@ func describe(c *snapshots.Catalogue, schema *snapshots.Schema, serving *served,
 		s.Checked = s.Downloaded
 		s.success = moment(v.Downloaded)
 		s.Age = ptr(max(0, v.OrderDate.Days(civil.Of(now))))
-		if *s.Age > schema.MaxAge {
+		if schema.MaxAge > 0 && *s.Age > schema.MaxAge {
 			s.State = overdue
 			alert("FUENTE_ATRASADA", "%s: la versión que responde es del %s, de hace %d días; se espera una más nueva cada %d. "+
 				"Compárela con la publicación oficial: el servidor puede estar dando un archivo viejo.", id, v.OrderDate, *s.Age, schema.MaxAge)
@@ -347,7 +353,7 @@ func sourceSchema() *jsonschema.Schema {
 			"cargada y falta algo para poder descargarla; no es una falla.",
 			upToDate, overdue, quarantined, noAnswer, notLoaded, unconfigured)),
 		op.F("antiguedad_dias", op.OrNull(op.Integer("Días desde la fecha de la versión que responde: su corte; si no lo dice, su publicación; si no, su descarga."))),
-		op.F("esperada_cada_dias", op.Integer("Antigüedad a partir de la que se da por atrasada.")),
+		op.F("esperada_cada_dias", op.OrNull(op.Integer("Antigüedad a partir de la que se da por atrasada; null si no se espera ninguna más nueva, como de un año cerrado."))),
 		op.F("cuarentena", op.OrNull(op.Object(
 			op.F("source_version_id", op.Integer("")),
 			op.F("motivos", op.List(op.Object(op.F("codigo", op.Text("")), op.F("mensaje", op.Text(""))), "")),

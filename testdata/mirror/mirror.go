@@ -89,6 +89,9 @@ func File(stage int, name string) (content []byte, ok bool) {
 	if content, ok := catalogFile(stage, name); ok {
 		return content, true
 	}
+	if content, ok := contractsFile(stage, name); ok {
+		return content, true
+	}
 	name = strings.TrimPrefix(name, container)
 	if content, ok := art69File(stage, name); ok {
 		return content, true
@@ -158,6 +161,9 @@ func Handler(stage func() int) http.Handler {
 			kind, modified = "application/json; charset=utf-8", time.Time{} // made when it is asked for
 		case path.Base(Numbering):
 			kind, modified = "text/csv; charset=utf-8", calendar[0].modified
+		}
+		if strings.HasPrefix(r.URL.Path, contracts) {
+			kind, modified = "text/csv", contractsModified(n, r.URL.Path)
 		}
 		w.Header().Set("Content-Type", kind)
 		w.Header().Set("ETag", etag(content))

@@ -1,0 +1,115 @@
+package query
+
+import (
+	"math/big"
+	"strings"
+)
+
+// Amounts of contracts are decimals with as many places as were published, never
+// floats: a re-saved copy has 5173223.079999998, and that is what it says.
+
+// Bounds of an amount: more than any budget, fewer than a hostile cell could cost.
+const (
+	importeDigits = 18 // before the point
+	importePlaces = 18 // behind it
+)
+
+// AppendImporte appends a published amount in canonical form: a sign when negative,
+// digits without leading zeros, a point, and two places or as many more as are not
+// zero. It reads a peso sign, blanks, and commas between groups of three digits. ok
+// is false, and nothing is appended, when text is no such number.
+func AppendImporte(dst []byte, text string) (out []byte, ok bool) {
+	rest := strings.ReplaceAll(text, " ", "")
+	negative := strings.HasPrefix(rest, "-")
+	rest = strings.TrimPrefix(strings.TrimPrefix(rest, "-"), "$")
+	whole, places, point := strings.Cut(rest, ".")
+	if point && places == "" || !digits(places) {
+		return dst, false
+	}
+	if groups := strings.Split(whole, ","); len(groups) > 1 {
+		for i, g := range groups {
+			if len(g) != 3 && (i > 0 || len(g) == 0 || len(g) > 3) {
+				return dst, false
+			}
+		}
+		whole = strings.Join(groups, "")
+	}
+	if whole == "" && !point || !digits(whole) {
+		return dst, false
+	}
+	whole = strings.TrimLeft(whole, "0")
+	places = strings.TrimRight(places, "0")
+	if len(whole) > importeDigits || len(places) > importePlaces {
+		return dst, false
+	}
+	if negative && whole+places != "" {
+		dst = append(dst, '-')
+	}
+	if whole == "" {
+		whole = "0"
+	}
+	dst = append(append(dst, whole...), '.')
+	dst = append(dst, places...)
+	for n := len(places); n < 2; n++ {
+		dst = append(dst, '0')
+	}
+	return dst, true
+}
+
+func digits(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return true
+}
+
+// importe is an amount in units of 10^-importePlaces. Its zero value is zero.
+type importe struct{ n big.Int }
+
+// limitePlausible is where an amount stops being one: of the contracts above it in
+// the files of 2018 to 2020, all were decimal errors.
+var limitePlausible = func() (limit importe) {
+	limit.n.Exp(big.NewInt(10), big.NewInt(10+importePlaces), nil)
+	return limit
+}()
+
+// parseImporte reads what AppendImporte wrote; false for any other text.
+func parseImporte(canonical string) (a importe, ok bool) {
+	whole, places, point := strings.Cut(canonical, ".")
+	unsigned := strings.TrimPrefix(whole, "-")
+	if !point || unsigned == "" || len(unsigned) > importeDigits || !digits(unsigned) ||
+		len(places) < 2 || len(places) > importePlaces || !digits(places) {
+		return a, false
+	}
+	_, ok = a.n.SetString(whole+places+strings.Repeat("0", importePlaces-len(places)), 10)
+	return a, ok
+}
+
+func (a *importe) add(b *importe) { a.n.Add(&a.n, &b.n) }
+
+// implausible reports whether an amount is beyond what a contract can be of.
+func (a *importe) implausible() bool { return a.n.CmpAbs(&limitePlausible.n) > 0 }
+
+// appendTo appends the amount in canonical form.
+func (a *importe) appendTo(dst []byte) []byte {
+	text := new(big.Int).Abs(&a.n).String()
+	if short := importePlaces + 1 - len(text); short > 0 {
+		text = strings.Repeat("0", short) + text
+	}
+	if a.n.Sign() < 0 {
+		dst = append(dst, '-')
+	}
+	at := len(text) - importePlaces
+	dst = append(append(dst, text[:at]...), '.')
+	dst = append(dst, text[at:at+2]...)
+	return append(dst, strings.TrimRight(text[at+2:], "0")...)
+}
+
+// Implausible reports whether an amount in canonical form is beyond what a contract
+// can be of: it is kept, and left out of every total.
+func Implausible(canonical string) bool {
+	a, ok := parseImporte(canonical)
+	return ok && a.implausible()
+}
