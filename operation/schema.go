@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"cotejo/catalog"
 )
 
 // Schemas of answers are strict: an object has exactly the members that are
@@ -174,4 +176,27 @@ func CatalogVersion(kind string, more ...Field) *jsonschema.Schema {
 		F("ultima_modificacion_servidor", OrNull(Moment("La que dijo el servidor de la autoridad."))),
 		F("descargada", OrNull(Moment(""))),
 	}, more...)...)
+}
+
+// CatalogBank describes what answers say of a bank's names, whatever day is asked about.
+func CatalogBank() []Field {
+	return []Field{
+		F("nombre", OrNull(Text("El nombre corto más reciente que se conoce: el del SPEI, si no el del SAT, si no el común."))),
+		F("clase", OrNull(OneOf("Según la clave del SPEI; null fuera de él.",
+			string(catalog.CentralBank), string(catalog.DevelopmentBank), string(catalog.CommercialBank), string(catalog.NonBank)))),
+		F("spei", Object(
+			F("participa", Flag("Está en la lista de participantes de lista_del.")),
+			F("clave", OrNull(Form(`^[0-9]{5}$`, ""))),
+			F("nombre", OrNull(Text(""))),
+			F("lista_del", Day("")),
+		)),
+		F("catalogo_sat", OrNull(Object(
+			F("nombre", OrNull(Text(""))),
+			F("razon_social", OrNull(Text("De 2017. Si cambio_de_titular_o_nombre, no es la del participante de hoy."))),
+			F("desde", OrNull(Day(""))),
+			F("hasta", OrNull(Day(""))),
+		))),
+		F("nombre_comun", OrNull(Text("De recopilaciones públicas; no es oficial."))),
+		F("cambio_de_titular_o_nombre", Flag("La clave tiene otro titular u otro nombre que en el catálogo del SAT.")),
+	}
 }

@@ -47,26 +47,8 @@ func validity() op.Field {
 }
 
 func bankSchema() *jsonschema.Schema {
-	return answer("Banco", []string{answers}, append([]op.Field{
-		op.F("clave", op.Form(`^[0-9]{3}$`, "")),
-		op.F("nombre", op.OrNull(op.Text("El nombre corto más reciente que se conoce: el del SPEI, si no el del SAT, si no el común."))),
-		op.F("clase", op.OrNull(op.OneOf("Según la clave del SPEI; null fuera de él.",
-			string(catalog.CentralBank), string(catalog.DevelopmentBank), string(catalog.CommercialBank), string(catalog.NonBank)))),
-		op.F("spei", op.Object(
-			op.F("participa", op.Flag("Está en la lista de participantes de lista_del.")),
-			op.F("clave", op.OrNull(op.Form(`^[0-9]{5}$`, ""))),
-			op.F("nombre", op.OrNull(op.Text(""))),
-			op.F("lista_del", op.Day("")),
-		)),
-		op.F("catalogo_sat", op.OrNull(op.Object(
-			op.F("nombre", op.OrNull(op.Text(""))),
-			op.F("razon_social", op.OrNull(op.Text("De 2017. Si cambio_de_titular_o_nombre, no es la del participante de hoy."))),
-			op.F("desde", op.OrNull(op.Day(""))),
-			op.F("hasta", op.OrNull(op.Day(""))),
-		))),
-		op.F("nombre_comun", op.OrNull(op.Text("De recopilaciones públicas; no es oficial."))),
-		op.F("cambio_de_titular_o_nombre", op.Flag("La clave tiene otro titular u otro nombre que en el catálogo del SAT.")),
-	}, standing()...), lists(true))
+	facts := append([]op.Field{op.F("clave", op.Form(`^[0-9]{3}$`, ""))}, op.CatalogBank()...)
+	return answer("Banco", []string{answers}, append(facts, standing()...), lists(true))
 }
 
 func satSchema() *jsonschema.Schema {

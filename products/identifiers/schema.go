@@ -3,7 +3,6 @@ package identifiers
 import (
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"cotejo/catalog"
 	"cotejo/checks"
 	op "cotejo/operation"
 )
@@ -51,25 +50,7 @@ func rule(description string, codes *jsonschema.Schema) *jsonschema.Schema {
 }
 
 func clabeAnswer() *jsonschema.Schema {
-	bank := op.Object(
-		op.F("nombre", op.OrNull(op.Text("El nombre corto más reciente que se conoce: el del SPEI, si no el del SAT, si no el común."))),
-		op.F("clase", op.OrNull(op.OneOf("Según la clave del SPEI; null fuera de él.",
-			string(catalog.CentralBank), string(catalog.DevelopmentBank), string(catalog.CommercialBank), string(catalog.NonBank)))),
-		op.F("spei", op.Object(
-			op.F("participa", op.Flag("Está en la lista de participantes de lista_del.")),
-			op.F("clave", op.OrNull(op.Form(`^[0-9]{5}$`, ""))),
-			op.F("nombre", op.OrNull(op.Text(""))),
-			op.F("lista_del", op.Day("")),
-		)),
-		op.F("catalogo_sat", op.OrNull(op.Object(
-			op.F("nombre", op.OrNull(op.Text(""))),
-			op.F("razon_social", op.OrNull(op.Text("De 2017. Si cambio_de_titular_o_nombre, no es la del participante de hoy."))),
-			op.F("desde", op.OrNull(op.Day(""))),
-			op.F("hasta", op.OrNull(op.Day(""))),
-		))),
-		op.F("nombre_comun", op.OrNull(op.Text("De recopilaciones públicas; no es oficial."))),
-		op.F("cambio_de_titular_o_nombre", op.Flag("La clave tiene otro titular u otro nombre que en el catálogo del SAT.")),
-	)
+	bank := op.Object(op.CatalogBank()...)
 	bank.Description = "Como en /v1/catalogo/banco. null: la clave no está en la lista, lo que no invalida la CLABE."
 	plaza := op.Object(op.F("poblaciones", op.List(op.Object(
 		op.F("nombre", op.Text("")),
