@@ -7,11 +7,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 
 	"cotejo/accounts"
 	"cotejo/bench"
+	"cotejo/bench/generate"
 	"cotejo/ingest"
 	"cotejo/operation"
 	"cotejo/products/company"
@@ -53,6 +55,35 @@ func (c *benchCmd) Run(a *app) error {
 	}
 	a.json = true // a report is for programs
 	return a.print(report, nil)
+}
+
+// benchGenerateCmd writes what benches and tests load.
+type benchGenerateCmd struct {
+	Out   string  `required:"" help:"Carpeta nueva o vacía." placeholder:"CARPETA"`
+	Scale float64 `required:"" help:"1: el tamaño de las publicaciones reales; de 0.0001 a 2." placeholder:"N"`
+	Seed  uint64  `default:"1" help:"La misma da los mismos bytes."`
+}
+
+func (c *benchGenerateCmd) Run(a *app) error {
+	m, err := generate.Files(a.ctx, generate.Request{
+		Dir: c.Out, Scale: c.Scale, Seed: c.Seed,
+		Progress: func(f generate.File, done, of int) {
+			fmt.Fprintf(a.stderr, "%d/%d  %-32s %9d filas  %8.1f MB\n", done, of, f.Source, f.Rows, float64(f.Bytes)/1e6)
+		},
+	})
+	if errors.Is(err, generate.ErrRequest) {
+		return exitWith(exitUsage, "%w", err)
+	}
+	if err != nil {
+		return err
+	}
+	return a.print(m, func() {
+		fmt.Fprintf(a.stdout, "cotejo ingest --corte %s", m.Corte)
+		for _, f := range m.Files {
+			fmt.Fprintf(a.stdout, " \\\n  --file %s=%s", f.Source, filepath.Join(c.Out, f.Name))
+		}
+		fmt.Fprintln(a.stdout)
+	})
 }
 
 // benchBareCmd is the child process of a baseline: bare, or with the folder that

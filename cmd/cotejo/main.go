@@ -77,11 +77,14 @@ type cli struct {
 	Conf struct {
 		Show configShow `cmd:"" help:"Muestra la configuración."`
 	} `cmd:"" name:"config" help:"Configuración."`
-	Backup  backupCmd    `cmd:"" help:"Respalda la carpeta de datos, también mientras se sirve."`
-	Restore restoreCmd   `cmd:"" help:"Comprueba un respaldo y hace de él una carpeta de datos nueva."`
-	Export  exportCmd    `cmd:"" help:"Exporta las cuentas a tablas para SQL, o como evidencia, también mientras se sirve."`
-	Doctor  doctorCmd    `cmd:"" help:"Revisa la carpeta de datos y la máquina."`
-	Bench   benchCmd     `cmd:"" help:"Mide lo que se afirma, como razones."`
+	Backup  backupCmd  `cmd:"" help:"Respalda la carpeta de datos, también mientras se sirve."`
+	Restore restoreCmd `cmd:"" help:"Comprueba un respaldo y hace de él una carpeta de datos nueva."`
+	Export  exportCmd  `cmd:"" help:"Exporta las cuentas a tablas para SQL, o como evidencia, también mientras se sirve."`
+	Doctor  doctorCmd  `cmd:"" help:"Revisa la carpeta de datos y la máquina."`
+	Bench   struct {
+		Measure  benchCmd         `cmd:"" default:"withargs" help:"Mide lo que se afirma, como razones."`
+		Generate benchGenerateCmd `cmd:"" help:"Escribe archivos sintéticos con los formatos y tamaños oficiales."`
+	} `cmd:"" help:"Mide lo que se afirma, como razones."`
 	Bare    benchBareCmd `cmd:"" name:"bench-bare" hidden:""`
 	Version versionCmd   `cmd:"" help:"Versión del programa."`
 }
