@@ -90,14 +90,8 @@ func measureCheck(report *Report, name string, random *rand.Rand, text func(*ran
 
 // measureCLABE compares the free call with the bare server.
 func measureCLABE(ctx context.Context, h Host, dir string, report *Report, repeats int, window time.Duration) (err error) {
-	listFile := filepath.Join(dir, "lista.csv")
-	f, err := os.Create(listFile)
+	listFile, _, err := syntheticList(ctx, dir, 0.1) // the service has a source, and nothing here asks it
 	if err != nil {
-		return err
-	}
-	const listRows = 1000 // the service has a source, and nothing here asks it
-	_, err = writeList(f, listRows, rand.New(rand.NewPCG(69, 1)))
-	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
 	data := filepath.Join(dir, "datos")

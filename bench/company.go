@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"math/rand/v2"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,7 +36,6 @@ func Company(ctx context.Context, h Host, full bool) (_ Report, err error) {
 	if full {
 		records, repeats, window = 5_000_000, 7, 10*time.Second
 	}
-	const listRows = 15_000
 	report := newReport("company")
 	dir, err := os.MkdirTemp("", "cotejo-bench-")
 	if err != nil {
@@ -48,14 +48,13 @@ func Company(ctx context.Context, h Host, full bool) (_ Report, err error) {
 		return report, err
 	}
 
-	listFile := filepath.Join(dir, "lista.csv")
-	f, err := os.Create(listFile)
+	listFile, list, err := syntheticList(ctx, dir, 1)
 	if err != nil {
 		return report, err
 	}
-	listed, err := writeList(f, listRows, rand.New(rand.NewPCG(69, 1)))
-	if err = errors.Join(err, f.Close()); err != nil {
-		return report, err
+	var listed []string // as they are written in a path
+	for _, rfc := range list.Sample {
+		listed = append(listed, url.PathEscape(rfc))
 	}
 	data := filepath.Join(dir, "datos")
 	h.Progress("preparando %d registros", records)
@@ -120,7 +119,7 @@ func Company(ctx context.Context, h Host, full bool) (_ Report, err error) {
 	report.Figures["record_bytes"] = bytesPerRecord
 	report.Detail["http"] = map[string]any{
 		"baseline": "bare fasthttp handler, same body bytes", "connections": httpConnections,
-		"hits_percent": httpHits, "list_rows": listRows, "records_before": records,
+		"hits_percent": httpHits, "list_rows": list.Rows, "records_before": records,
 		"organizations": 1, "wallets": 1, // so one group of sixteen takes every charge
 		"window_s": window.Seconds(), "body_bytes": len(body),
 		"server_cpu": "from the end of its window before: work that was put off counts",

@@ -33,7 +33,7 @@ import (
 // may have.
 const (
 	MinScale = 0.0001
-	MaxScale = 2
+	MaxScale = 1.5
 )
 
 // Corte is the day of all files: those that state one state this, and the others are

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -60,7 +61,7 @@ func (c *benchCmd) Run(a *app) error {
 // benchGenerateCmd writes what benches and tests load.
 type benchGenerateCmd struct {
 	Out   string  `required:"" help:"Carpeta nueva o vacía." placeholder:"CARPETA"`
-	Scale float64 `required:"" help:"1: el tamaño de las publicaciones reales; de 0.0001 a 2." placeholder:"N"`
+	Scale float64 `required:"" help:"1: el tamaño de las publicaciones reales; de 0.0001 a 1.5." placeholder:"N"`
 	Seed  uint64  `default:"1" help:"La misma da los mismos bytes."`
 }
 
@@ -80,7 +81,7 @@ func (c *benchGenerateCmd) Run(a *app) error {
 	return a.print(m, func() {
 		fmt.Fprintf(a.stdout, "cotejo ingest --corte %s", m.Corte)
 		for _, f := range m.Files {
-			fmt.Fprintf(a.stdout, " \\\n  --file %s=%s", f.Source, filepath.Join(c.Out, f.Name))
+			fmt.Fprintf(a.stdout, " \\\n  --file '%s'", strings.ReplaceAll(f.Source+"="+filepath.Join(c.Out, f.Name), "'", `'\''`))
 		}
 		fmt.Fprintln(a.stdout)
 	})
