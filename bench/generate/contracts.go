@@ -55,6 +55,7 @@ const (
 	excepted      = 365_000 // without a public tender
 	bundled       = 200_000 // several partidas in a cell
 	multiline     = 10_000  // guessed
+	lowerCased    = 300_000 // since 2023; guessed
 	openEnded     = 80_000  // maximum and minimum in the place of an amount, guessed
 	otherMoney    = 25_000  // guessed
 	decimalErrors = 10      // until 2020; two in the samples
@@ -299,9 +300,12 @@ func (c *contract) writeOld(g *generator) {
 // writeModern writes the layout of 2023 on.
 func (c *contract) writeModern(g *generator) {
 	r, b := &g.row, c.buyer
-	if g.chance(400_000) {
-		lowerCase(c.title)
-		lowerCase(c.more)
+	if g.chance(lowerCased) {
+		lowerCase(c.title, false)
+		lowerCase(c.more, false)
+	}
+	if g.chance(lowerCased) {
+		lowerCase(c.name, true)
 	}
 	r.add("APF")
 	r.int(b.branch)
@@ -510,10 +514,13 @@ func (g *generator) partidas() {
 	r.shut(start)
 }
 
-// lowerCase makes all but the first letter small.
-func lowerCase(text []byte) {
+// lowerCase makes all letters small but the first of the text, or that of each word.
+func lowerCase(text []byte, words bool) {
 	for i, c := range text {
-		if i > 0 && (c >= 'A' && c <= 'Z' || c >= 0xc0 && c <= 0xde && c != 0xd7) {
+		if i == 0 || words && text[i-1] == ' ' {
+			continue
+		}
+		if c >= 'A' && c <= 'Z' || c >= 0xc0 && c <= 0xde && c != 0xd7 {
 			text[i] = c + 0x20
 		}
 	}

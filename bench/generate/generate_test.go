@@ -112,7 +112,7 @@ func TestReadersFindWhatTheManifestSays(t *testing.T) {
 	}
 	// What a reader may count in a file. Everything else would be a mistake of ours.
 	odd := map[string]bool{
-		tabular.EmptyRows: true, tabular.SerialDates: true, tabular.ShortYears: true, tabular.UnassignedBytes: true,
+		tabular.EmptyRows: true, tabular.SerialDates: true, tabular.ShortYears: true, tabular.UnassignedBytes: true, tabular.UnreadOficios: true,
 		"sin_rfc": true, "rfc_de_extranjeros": true, "importes_no_plausibles": true, "de_otros_anios": true,
 	}
 	for _, f := range m.Files {
@@ -200,7 +200,7 @@ func TestReadersFindWhatTheManifestSays(t *testing.T) {
 
 // golden is of all files of seed 1 at scale 0.002: it changes when any byte does, on
 // any machine.
-const golden = "9639716ed88f5a0c247a0e0accd407fbdc3615ab1f20944b54dbb563dce4e5f7"
+const golden = "417b67570e4beec1b7a735302b21995cc61835f2e94d25152ed02623fcbaaa1a"
 
 func TestTheSameSeedGivesTheSameBytes(t *testing.T) {
 	_, first := made(t, 1, 0.002)

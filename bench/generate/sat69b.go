@@ -89,8 +89,7 @@ func write69B(g *generator, out *file) error {
 		default:
 			g.redacted69B(i + 1)
 		}
-		rfc := g.who.rfc
-		if err := out.add(&g.row, rfc); err != nil {
+		if err := out.add(&g.row, g.who.rfc); err != nil {
 			return err
 		}
 	}
@@ -244,7 +243,7 @@ func (g *generator) stage(at day, number int, unprinted bool) {
 			older := at - 400
 			r.b = append(at.appendSlashed(r.b), separator...)
 			r.b = older.appendSlashed(r.b)
-		case style < 300: // dd/mm/yy
+		case style < 100: // dd/mm/yy
 			r.b = at.appendSlashed(r.b)
 			n := len(r.b)
 			r.b = append(r.b[:n-4], r.b[n-2:]...)
@@ -265,7 +264,7 @@ func (g *generator) stage(at day, number int, unprinted bool) {
 	} else {
 		oficio(at, number)
 	}
-	published(printed, g.chance(150))
+	published(printed, g.chance(100))
 }
 
 var (
@@ -315,7 +314,7 @@ func appendOficio(dst []byte, at day, number, style int) []byte {
 		dst = append(dst, ' ')
 	case style >= 70_000 && style < 70_500:
 		dst = append(dst, '?') // a byte that was lost
-	case style >= 71_000 && style < 71_300:
+	case style >= 71_000 && style < 71_050:
 		dst = append(dst, latin(" (únicamente en el DOF)")...)
 	}
 	return dst

@@ -196,6 +196,7 @@ func TestSharesOfContracts(t *testing.T) {
 		t.Errorf("%d rows of 2025 without RFC", n)
 	}
 	between(t, "cells of several lines", count(cells(t, titles, all, "Descripción del contrato"), contains("\n")), len(all), 6_000, 14_000)
+	between(t, "supplier names in small letters", count(cells(t, titles, all, "Proveedor o contratista"), func(c string) bool { return c != strings.ToUpper(c) }), len(all), 270_000, 330_000)
 	begins, signs := cells(t, titles, all, "Fecha de inicio del contrato"), cells(t, titles, all, "Fecha de firma del contrato")
 	for i := range all {
 		if begins[i][2] != '/' || signs[i] != "" && signs[i][4] != '-' {
