@@ -159,11 +159,23 @@ func (g *generator) firstPublication() {
 	g.row.shut(start)
 }
 
-// anyDay writes a day since first.
-func (g *generator) anyDay(first, last day) {
+// decided writes a day since first on which something was decided, and returns it.
+func (g *generator) decided(first day) day {
+	at := first + day(g.random.IntN(int(corteDay-60-first)))
+	g.day(at)
+	return at
+}
+
+func (g *generator) day(at day) {
 	start := g.row.open()
-	g.row.b = (first + day(g.random.IntN(int(last-first)))).appendSlashed(g.row.b)
+	g.row.b = at.appendSlashed(g.row.b)
 	g.row.shut(start)
+}
+
+// published writes a day of the month after at on which lists appear.
+func (g *generator) published(at day) {
+	year, month, _ := at.date()
+	g.day(dayOf(year, month+1, 1+15*g.random.IntN(2)))
 }
 
 // amount writes pesos: a few hundred to hundreds of millions, with commas, which make
@@ -182,18 +194,18 @@ var cancelledGrounds = []string{"CANCELADOS POR INSOLVENCIA", "CANCELADOS POR IN
 func (g *generator) cancelled(*list) {
 	g.identity("M", "F")
 	g.row.add(one(g, cancelledGrounds))
-	g.anyDay(dayOf(2014, 1, 1), dayOf(2026, 7, 1))
+	at := g.decided(dayOf(2014, 1, 1))
 	g.amount("")
-	g.firstPublication()
+	g.published(at)
 	g.row.add(g.who.state)
 }
 
 func (g *generator) reduced(*list) {
 	g.identity("Persona moral", "Persona fisica")
 	g.row.add("REDUCCION DE MULTAS")
-	g.anyDay(dayOf(2014, 1, 1), dayOf(2026, 7, 1))
+	at := g.decided(dayOf(2014, 1, 1))
 	g.amount("")
-	g.firstPublication()
+	g.published(at)
 	g.row.add(g.who.state)
 }
 
@@ -258,7 +270,7 @@ func (g *generator) seal(*list) {
 	}
 	r.shut(start)
 	r.add(one(g, sealGrounds))
-	g.anyDay(dayOf(2020, 1, 1), dayOf(2026, 7, 1))
+	at := g.decided(dayOf(2020, 1, 1))
 	r.add(one(g, authorities))
-	g.anyDay(dayOf(2022, 7, 23), dayOf(2026, 8, 20))
+	g.published(at)
 }

@@ -399,7 +399,7 @@ func (c *contract) writeModern(g *generator) {
 	if c.amendment > 0 {
 		r.int(1 + c.amendment%3)
 		slashed(dayOf(c.year.year, 12, 31))
-		moment(c.signed + 60)
+		moment(min(c.signed+60, corteDay))
 	} else {
 		r.empty(3)
 	}

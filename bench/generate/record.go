@@ -94,6 +94,9 @@ func dayOf(year int, month time.Month, d int) day {
 	return day(time.Date(year, month, d, 0, 0, 0, 0, time.UTC).Unix() / 86400)
 }
 
+// corteDay is the last day that a file may tell of as past.
+var corteDay = dayOf(Corte.Year, Corte.Month, Corte.Day)
+
 func (d day) date() (year int, month time.Month, day int) {
 	return time.Unix(int64(d)*86400, 0).UTC().Date()
 }

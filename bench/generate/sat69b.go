@@ -254,11 +254,11 @@ func (g *generator) stage(at day, number int, unprinted bool) {
 	}
 	oficio(at, number)
 	published(at+day(g.random.IntN(3)), false)
-	if unprinted {
+	printed := at + 12 + day(g.random.IntN(24))
+	if unprinted || printed > corteDay {
 		r.empty(2)
 		return
 	}
-	printed := at + 12 + day(g.random.IntN(24))
 	if g.chance(30_000) { // another oficio
 		oficio(at+3, number+1)
 	} else {

@@ -77,7 +77,7 @@ func TestSharesOf69B(t *testing.T) {
 	between(t, "typographic quotes", count(names, contains("“")), len(rows), 400, 1_800)
 	between(t, "no-break spaces", count(names, contains("\u00a0")), len(rows), 3_000, 6_500)
 
-	filled, several, serial, short, days := 0, 0, 0, 0, 0
+	filled, several, serial, short, days, future := 0, 0, 0, 0, 0, 0
 	for _, title := range titles[4:] {
 		if !strings.HasPrefix(title, "Publicación") {
 			continue
@@ -96,8 +96,14 @@ func TestSharesOf69B(t *testing.T) {
 				short++
 			case len(c) == 10 && c[2] == '/' && c[5] == '/':
 				days++
+				if c[6:]+c[3:5]+c[:2] > "20260831" {
+					future++
+				}
 			}
 		}
+	}
+	if future > 0 {
+		t.Errorf("%d days are after the corte", future)
 	}
 	between(t, "dd/mm/yyyy", days, filled, 990_000, 999_500)
 	between(t, "several days in a cell", several, filled, 1_200, 5_000)
@@ -135,6 +141,13 @@ func TestSharesOfArticle69(t *testing.T) {
 
 	titles, rows = records(t, content(t, dir, "sat_art69_cancelados"))
 	between(t, "amounts with commas", count(cells(t, titles, rows, "MONTO"), contains(",")), len(rows), 800_000, 1_000_000)
+	when, then := cells(t, titles, rows, "FECHA DE CANCELACION"), cells(t, titles, rows, "FECHA DE PUBLICACION")
+	iso := func(c string) string { return c[6:] + c[3:5] + c[:2] }
+	for i := range rows {
+		if iso(when[i]) >= iso(then[i]) || iso(then[i]) > "20260831" {
+			t.Fatalf("cancelled on %s, published on %s", when[i], then[i])
+		}
+	}
 	if bodies := rfcsOf("sat_art69_entes_publicos_omisos"); len(bodies) != 60 {
 		t.Errorf("%d public bodies", len(bodies))
 	}
