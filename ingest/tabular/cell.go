@@ -16,6 +16,9 @@ import (
 // as one blank, none at the ends. Case and accents stay. Appending a result
 // again gives the same bytes.
 func AppendText(dst, cell []byte) []byte {
+	if tidy(cell) {
+		return append(dst, cell...)
+	}
 	start := len(dst)
 	gap := false
 	for i := 0; i < len(cell); {
@@ -49,6 +52,30 @@ func AppendText(dst, cell []byte) []byte {
 	return compose(dst, start)
 }
 
+// tidy reports whether a cell is, as nearly all are, what AppendText makes of it:
+// ASCII and the letters from À to ÿ, with single blanks between other characters.
+func tidy(cell []byte) bool {
+	gap := true
+	for i := 0; i < len(cell); i++ {
+		switch b := cell[i]; {
+		case b > ' ' && b < 0x7f:
+			gap = false
+		case b == ' ' && !gap:
+			gap = true
+		case b == latinLead && i+1 < len(cell) && cell[i+1]&0xC0 == 0x80:
+			gap = false
+			i++
+		default:
+			return false
+		}
+	}
+	return !gap || len(cell) == 0
+}
+
+// latinLead begins the UTF-8 form of the letters from À to ÿ, in which they are
+// normal (NFC).
+const latinLead = 0xC3
+
 // Blank reports whether AppendText makes nothing of a cell.
 func Blank(cell []byte) bool {
 	for len(cell) > 0 {
@@ -65,7 +92,16 @@ func Blank(cell []byte) bool {
 // and without any blank.
 func AppendKey(dst, cell []byte) []byte {
 	start := len(dst)
+	ascii := true
 	for i := 0; i < len(cell); {
+		if b := cell[i]; b < utf8.RuneSelf {
+			i++
+			if b > ' ' && b < 0x7f {
+				dst = append(dst, upper(b))
+			}
+			continue
+		}
+		ascii = false
 		r, size := utf8.DecodeRune(cell[i:])
 		i += size
 		if unicode.IsSpace(r) || unicode.IsControl(r) {
@@ -73,7 +109,17 @@ func AppendKey(dst, cell []byte) []byte {
 		}
 		dst = utf8.AppendRune(dst, unicode.ToUpper(r))
 	}
+	if ascii {
+		return dst
+	}
 	return compose(dst, start)
+}
+
+func upper(b byte) byte {
+	if 'a' <= b && b <= 'z' {
+		return b - 'a' + 'A'
+	}
+	return b
 }
 
 // compose brings dst[start:] into NFC, which it nearly always is.
@@ -89,19 +135,32 @@ func compose(dst []byte, start int) []byte {
 // whose authority writes the same words with accents in one version and without
 // them in the next: AppendText, upper case, no accent. Ñ becomes N.
 func AppendFolded(dst, cell []byte) []byte {
-	start := len(dst)
-	dst = AppendText(dst, cell)
-	ascii := true
-	for i := start; i < len(dst); i++ {
-		if b := dst[i]; 'a' <= b && b <= 'z' {
-			dst[i] = b - 'a' + 'A'
-		} else if b >= utf8.RuneSelf {
-			ascii = false
+	if tidy(cell) {
+		for i := 0; i < len(cell); i++ {
+			if b := cell[i]; b != latinLead {
+				dst = append(dst, upper(b))
+			} else {
+				i++
+				dst = append(dst, folded[cell[i]&0x3F]...)
+			}
 		}
-	}
-	if ascii {
 		return dst
 	}
+	return foldSlowly(dst, cell)
+}
+
+// folded is what foldSlowly makes of the letters from À to ÿ.
+var folded = func() (t [64]string) {
+	for i := range t {
+		t[i] = string(foldSlowly(nil, []byte{latinLead, 0x80 | byte(i)}))
+	}
+	return t
+}()
+
+// foldSlowly is AppendFolded of any cell.
+func foldSlowly(dst, cell []byte) []byte {
+	start := len(dst)
+	dst = AppendText(dst, cell)
 	var bare []byte
 	for _, r := range string(norm.NFD.Bytes(bytes.Clone(dst[start:]))) {
 		if !unicode.Is(unicode.Mn, r) {

@@ -13,11 +13,9 @@
 package tabular
 
 import (
-	"bytes"
+	"encoding/binary"
 	"io"
 	"unicode/utf8"
-
-	"golang.org/x/text/transform"
 )
 
 // Encodings of official files, as written in manifests.
@@ -46,11 +44,15 @@ func Encoding(official io.Reader) (string, error) {
 		}
 		text := buf[:kept+n]
 		for len(text) > 0 && (err == io.EOF || utf8.FullRune(text)) {
+			if n := asciiRun(text); n > 0 {
+				text = text[n:]
+				continue
+			}
 			r, size := utf8.DecodeRune(text)
 			if r == utf8.RuneError && size == 1 {
 				return Windows1252, nil
 			}
-			ascii = ascii && size == 1
+			ascii = false
 			text = text[size:]
 		}
 		if err == io.EOF {
@@ -68,87 +70,129 @@ func Encoding(official io.Reader) (string, error) {
 // is a character, and the five that have none become U+FFFD and are counted.
 type Decoder struct {
 	io.Reader
-	table *fromWindows1252
+	table *fromWindows1252 // nil of UTF-8
 }
 
 // NewDecoder decodes bytes that Encoding has judged. Its errors are those of src.
 func NewDecoder(src io.Reader, encoding string) *Decoder {
-	d := &Decoder{table: &fromWindows1252{}}
 	if encoding == UTF8 {
-		d.Reader = transform.NewReader(src, &withoutMark{})
-	} else {
-		d.Reader = transform.NewReader(src, d.table)
+		return &Decoder{Reader: &withoutMark{src: src}}
 	}
-	return d
+	table := &fromWindows1252{src: src, in: make([]byte, 0, chunk)}
+	return &Decoder{Reader: table, table: table}
 }
 
 // Unassigned counts the bytes without a character in windows-1252 so far.
-func (d *Decoder) Unassigned() int { return d.table.unassigned }
+func (d *Decoder) Unassigned() int {
+	if d.table == nil {
+		return 0
+	}
+	return d.table.unassigned
+}
 
 // withoutMark passes text on, apart from a byte order mark at its start.
 type withoutMark struct {
-	transform.NopResetter
-	begun bool
+	src  io.Reader
+	head []byte // the first bytes of the text that are still to be passed on
+	seen bool   // whether there may be a mark no more
+	err  error  // of src, met behind head
 }
 
-func (w *withoutMark) Transform(dst, src []byte, atEOF bool) (nDst, nSrc int, err error) {
-	if !w.begun {
-		if len(src) < len(bom) && !atEOF {
-			return 0, 0, transform.ErrShortSrc
+func (w *withoutMark) Read(p []byte) (n int, err error) {
+	if !w.seen {
+		w.seen = true
+		first := make([]byte, len(bom))
+		at := 0
+		for at < len(first) && w.err == nil {
+			n, w.err = w.src.Read(first[at:])
+			at += n
 		}
-		w.begun = true
-		if bytes.HasPrefix(src, []byte(bom)) {
-			nSrc = len(bom)
+		if w.head = first[:at]; string(w.head) == bom {
+			w.head = nil
 		}
 	}
-	nDst = copy(dst, src[nSrc:])
-	if nSrc += nDst; nSrc < len(src) {
-		err = transform.ErrShortDst
+	if len(w.head) > 0 {
+		n = copy(p, w.head)
+		w.head = w.head[n:]
+		return n, nil
 	}
-	return nDst, nSrc, err
+	if w.err != nil {
+		return 0, w.err
+	}
+	return w.src.Read(p)
 }
 
 // fromWindows1252 decodes the code page.
 type fromWindows1252 struct {
-	transform.NopResetter
+	src        io.Reader
+	in         []byte // in[pos:] is still to be decoded
+	pos        int
+	rest       string // of a character that p of the last Read cut
+	err        error  // of src, met behind in
 	unassigned int
 }
 
-func (w *fromWindows1252) Transform(dst, src []byte, _ bool) (nDst, nSrc int, err error) {
-	for _, b := range src {
-		if b < utf8.RuneSelf {
-			if nDst == len(dst) {
-				return nDst, nSrc, transform.ErrShortDst
+func (w *fromWindows1252) Read(p []byte) (n int, err error) {
+	n = copy(p, w.rest)
+	w.rest = w.rest[n:]
+	for n < len(p) {
+		if w.pos == len(w.in) {
+			if n > 0 {
+				break
 			}
-			dst[nDst] = b
-			nDst++
-			nSrc++
+			if w.err != nil {
+				return 0, w.err
+			}
+			at, err := w.src.Read(w.in[:cap(w.in)])
+			w.in, w.pos, w.err = w.in[:at], 0, err
 			continue
 		}
-		r := windows1252[b-0x80]
-		if len(dst)-nDst < utf8.RuneLen(r) {
-			return nDst, nSrc, transform.ErrShortDst
+		plain := w.in[w.pos:]
+		plain = plain[:asciiRun(plain[:min(len(plain), len(p)-n)])]
+		n += copy(p[n:], plain)
+		if w.pos += len(plain); w.pos == len(w.in) || n == len(p) {
+			continue
 		}
-		if r == utf8.RuneError {
+		c := windows1252[w.in[w.pos]-0x80]
+		w.pos++
+		if c == unassigned {
 			w.unassigned++
 		}
-		nDst += utf8.EncodeRune(dst[nDst:], r)
-		nSrc++
+		took := copy(p[n:], c)
+		n, w.rest = n+took, c[took:]
 	}
-	return nDst, nSrc, nil
+	return n, nil
+}
+
+// asciiRun counts the bytes at the start of b that are ASCII.
+func asciiRun(b []byte) int {
+	const highs = 0x8080808080808080
+	n := 0
+	for len(b)-n >= 8 && binary.LittleEndian.Uint64(b[n:])&highs == 0 {
+		n += 8
+	}
+	for n < len(b) && b[n] < utf8.RuneSelf {
+		n++
+	}
+	return n
 }
 
 // windows1252 maps the bytes 0x80 to 0xFF. Below 0xA0 it is the code page's own
 // table; 0x81, 0x8D, 0x8F, 0x90 and 0x9D have no character there. Official files
 // do contain such bytes, and converters that stop at one have lost most of a
 // list without an error.
-var windows1252 = func() (t [128]rune) {
+var windows1252 = func() (t [128]string) {
 	for i := range t {
-		t[i] = rune(0x80 + i)
+		t[i] = string(rune(0x80 + i))
 	}
-	copy(t[:], []rune{
+	for i, r := range []rune{
 		'€', utf8.RuneError, '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', utf8.RuneError, 'Ž', utf8.RuneError,
 		utf8.RuneError, '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', utf8.RuneError, 'ž', 'Ÿ',
-	})
+	} {
+		t[i] = string(r)
+	}
 	return t
 }()
+
+// unassigned stands for a byte without a character.
+const unassigned = string(utf8.RuneError)
