@@ -26,7 +26,8 @@ func AppendImporte(dst []byte, text string) (out []byte, ok bool) {
 	if point && places == "" || !digits(places) {
 		return dst, false
 	}
-	if groups := strings.Split(whole, ","); len(groups) > 1 {
+	if strings.Contains(whole, ",") {
+		groups := strings.Split(whole, ",")
 		for i, g := range groups {
 			if len(g) != 3 && (i > 0 || len(g) == 0 || len(g) > 3) {
 				return dst, false
@@ -109,7 +110,15 @@ func (a *importe) appendTo(dst []byte) []byte {
 
 // Implausible reports whether an amount in canonical form is beyond what a contract
 // can be of: it is kept, and left out of every total.
-func Implausible(canonical string) bool {
-	a, ok := parseImporte(canonical)
+func Implausible[T string | []byte](canonical T) bool {
+	for i := range min(len(canonical), importeSure+1) {
+		if canonical[i] == '.' {
+			return false
+		}
+	}
+	a, ok := parseImporte(string(canonical))
 	return ok && a.implausible()
 }
+
+// importeSure is how many digits before the point no implausible amount has.
+const importeSure = 10

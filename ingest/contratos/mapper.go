@@ -22,13 +22,14 @@ const maxRow = 256 << 10
 // foreign is how the pseudo-RFC of a supplier from abroad begins: EXT190501US001.
 const foreign = "EXT"
 
-// mapper turns records into rows. It reuses the slices of the row and makes two
-// strings per record, of which the cells are pieces.
+// mapper turns records into rows. It reuses the slices of the row; the cells are
+// pieces of two strings per record.
 type mapper struct {
 	head   *header
 	counts map[string]int
 
 	reused    snapshots.Row
+	strings   tabular.Strings
 	raw, norm []byte
 	ends      []end // by column
 	text      []byte
@@ -74,7 +75,7 @@ func (m *mapper) row(cells [][]byte, record int) (snapshots.Row, error) {
 	if len(m.raw) > maxRow || len(m.norm) > maxRow {
 		return row, fmt.Errorf("mide %d bytes", len(m.raw))
 	}
-	raw, norm := string(m.raw), string(m.norm)
+	raw, norm := m.strings.Make(m.raw), m.strings.Make(m.norm)
 	r, n := 0, 0
 	for i, e := range m.ends {
 		row.Raw[i], row.Norm[i] = raw[r:e.raw], norm[n:e.norm]
@@ -98,7 +99,8 @@ func (m *mapper) row(cells [][]byte, record int) (snapshots.Row, error) {
 func (m *mapper) contract(norm []string) string {
 	m.text = append(append(append(m.text[:0], norm[query.ColContratoTitulo]...), 0x1f), norm[query.ColContratoProveedor]...)
 	sum := sha256.Sum256(m.text)
-	return hex.EncodeToString(sum[:16])
+	m.text = hex.AppendEncode(m.text[:0], sum[:16])
+	return m.strings.Make(m.text)
 }
 
 // tell counts what a row lacks.
@@ -141,12 +143,12 @@ func (m *mapper) appendNormal(dst []byte, k kind, cell []byte) []byte {
 		}
 		return dst
 	}
-	dst, ok := query.AppendImporte(dst, string(m.text))
+	dst, ok := query.AppendImporte(dst, m.strings.Make(m.text))
 	if !ok {
 		m.counts[UnreadSums]++
 		return append(dst[:start], m.text...)
 	}
-	if query.Implausible(string(dst[start:])) {
+	if query.Implausible(dst[start:]) {
 		m.counts[Implausible]++
 	}
 	return dst

@@ -55,9 +55,10 @@ type reading struct {
 	titled []bool // by position
 	width  int    // cells that every record must have
 
+	strings   tabular.Strings
 	raw, norm []string
 	id        [2]string
-	text      []byte
+	text      []byte // normalised cells, each with end behind it
 	hash      []byte
 }
 
@@ -154,21 +155,19 @@ func (r *reading) header() error {
 
 // row maps a record, which has at least r.width cells.
 func (r *reading) row(cells [][]byte) snapshots.Row {
-	hash := sha256.New()
+	r.text = r.text[:0]
 	for i, c := range r.layout.columns {
 		r.raw[i], r.norm[i] = "", ""
-		if r.from[i] < 0 {
-			hash.Write(end)
-			continue
+		if r.from[i] >= 0 {
+			cell := cells[r.from[i]]
+			r.raw[i] = r.strings.Make(cell)
+			start := len(r.text)
+			r.text = c.kind.append(r.text, cell, r.Sum.Counts)
+			if r.norm[i] = r.raw[i]; r.raw[i] != string(r.text[start:]) {
+				r.norm[i] = r.strings.Make(r.text[start:])
+			}
 		}
-		cell := cells[r.from[i]]
-		r.raw[i] = string(cell)
-		r.text = c.kind.append(r.text[:0], cell, r.Sum.Counts)
-		hash.Write(r.text)
-		hash.Write(end)
-		if r.norm[i] = r.raw[i]; r.raw[i] != string(r.text) {
-			r.norm[i] = string(r.text)
-		}
+		r.text = append(r.text, end)
 	}
 	rfc := r.norm[r.layout.rfc]
 	row := snapshots.Row{Suppressed: tabular.Suppressed(rfc), Raw: r.raw, Norm: r.norm}
@@ -177,12 +176,13 @@ func (r *reading) row(cells [][]byte) snapshots.Row {
 	} else if !isRFC(rfc) {
 		r.Sum.Counts[tabular.UnreadRFCs]++
 	}
-	r.hash = hash.Sum(r.hash[:0])
-	r.id[0], r.id[1] = rfc, hex.EncodeToString(r.hash)
+	sum := sha256.Sum256(r.text)
+	r.hash = hex.AppendEncode(r.hash[:0], sum[:])
+	r.id[0], r.id[1] = rfc, r.strings.Make(r.hash)
 	row.ID = r.id[:]
 	return row
 }
 
 // end stands behind each cell in what is hashed: normalised cells hold no control
 // character.
-var end = []byte{0x1f}
+const end = 0x1f
