@@ -85,7 +85,7 @@ func (r *Row) check(columns int) error {
 	size = 0
 	for i := range r.Raw {
 		size += len(r.Raw[i]) + len(r.Norm[i])
-		if !utf8.ValidString(r.Raw[i]) || !utf8.ValidString(r.Norm[i]) {
+		if !utf8.ValidString(r.Raw[i]) || r.Norm[i] != r.Raw[i] && !utf8.ValidString(r.Norm[i]) {
 			return fmt.Errorf("la fila %q no está en UTF-8 en la columna %d", r.ID, i)
 		}
 	}
@@ -173,7 +173,12 @@ func appendCell[T string | []byte](dst []byte, cell T) []byte {
 type cells[T string | []byte] struct {
 	suppressed bool
 	raw, norm  []T // reused by the next decode
+	bitmap     T
 }
+
+// differs reports whether the normalised cell of a column is another text than the
+// official one.
+func (c *cells[T]) differs(column int) bool { return c.bitmap[column/8]&(1<<(column%8)) != 0 }
 
 var errRow = errors.New("snapshots: fila mal codificada")
 
@@ -193,6 +198,7 @@ func (c *cells[T]) decode(value T) error {
 	if n%8 != 0 && bitmap[len(bitmap)-1]>>(n%8) != 0 {
 		return errRow
 	}
+	c.bitmap = bitmap
 	c.raw, c.norm = slices.Grow(c.raw[:0], int(n)), slices.Grow(c.norm[:0], int(n))
 	for i := range n {
 		var raw T
@@ -200,7 +206,7 @@ func (c *cells[T]) decode(value T) error {
 			return errRow
 		}
 		norm := raw
-		if bitmap[i/8]&(1<<(i%8)) != 0 {
+		if c.differs(int(i)) {
 			if norm, rest, ok = cutCell(rest); !ok || string(norm) == string(raw) {
 				return errRow
 			}

@@ -2,6 +2,7 @@ package snapshots
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -31,10 +32,10 @@ type rows struct {
 	idParts    int
 	chunks     [][]byte // encoded rows: uvarint len, ID; uvarint len, value
 	used       int      // of chunks; the others are empty and kept for the next run
-	refs       []uint64 // chunk<<32 | offset
-	held       int      // bytes of the rows in chunks
-	limit      int      // of held; 0: heldBytes
-	count      int      // rows that were added
+	refs       []ref
+	held       int // bytes of the rows in chunks
+	limit      int // of held; 0: heldBytes
+	count      int // rows that were added
 	suppressed int
 	runs       []run
 	scratch    func() (*os.File, error) // makes the file of a run
@@ -68,7 +69,7 @@ func (b *rows) add(r *Row) error {
 		}
 	}
 	last := b.room(need)
-	b.refs = append(b.refs, uint64(last)<<32|uint64(len(b.chunks[last])))
+	b.refs = append(b.refs, ref{leadOf(b.id), uint32(last), uint32(len(b.chunks[last]))})
 	b.chunks[last] = appendCell(appendCell(b.chunks[last], b.id), b.value)
 	b.held += need
 	b.count++
@@ -93,16 +94,44 @@ func (b *rows) room(need int) int {
 	return b.used - 1
 }
 
-func (b *rows) at(ref uint64) (id, value []byte) {
-	id, rest, _ := cutCell(b.chunks[ref>>32][uint32(ref):])
+// ref says where a row in memory is.
+type ref struct {
+	lead          uint64 // leadOf its ID: most rows are put into order by that alone
+	chunk, offset uint32
+}
+
+// leadOf is the beginning of an ID as a number: of two IDs with different ones, that
+// with the smaller one comes first.
+func leadOf(id []byte) uint64 {
+	if len(id) >= 8 {
+		return binary.BigEndian.Uint64(id)
+	}
+	var b [8]byte
+	copy(b[:], id)
+	return binary.BigEndian.Uint64(b[:])
+}
+
+func (b *rows) at(r ref) (id, value []byte) {
+	id, rest, _ := cutCell(b.chunks[r.chunk][r.offset:])
 	value, _, _ = cutCell(rest)
 	return id, value
+}
+
+// line is a row as chunks and runs have it.
+func (b *rows) line(r ref) []byte {
+	line := b.chunks[r.chunk][r.offset:]
+	_, rest, _ := cutCell(line)
+	_, rest, _ = cutCell(rest)
+	return line[:len(line)-len(rest)]
 }
 
 // sort brings the rows in memory into order.
 func (b *rows) sort() {
 	var o order
-	slices.SortFunc(b.refs, func(i, j uint64) int {
+	slices.SortFunc(b.refs, func(i, j ref) int {
+		if i.lead != j.lead {
+			return cmp.Compare(i.lead, j.lead)
+		}
 		idI, valueI := b.at(i)
 		idJ, valueJ := b.at(j)
 		return o.compare(b.schema.Columns, idI, valueI, idJ, valueJ)
@@ -170,10 +199,14 @@ func compareRows(columns []Column, x, y *cells[[]byte]) int {
 type rowsDigest struct {
 	sum        hash.Hash
 	line       []byte
+	norm       []span // of the normalised cells in line
 	cells      cells[[]byte]
 	rows       int
 	suppressed int
 }
+
+// span is a part of a line.
+type span struct{ from, to int }
 
 func newRowsDigest() *rowsDigest { return &rowsDigest{sum: sha256.New()} }
 
@@ -187,11 +220,28 @@ func (d *rowsDigest) add(key, value []byte) error {
 	}
 	b := append(d.line[:0], `{"id":`...)
 	b = appendIDText(b, id)
-	b = append(b, `,"norm":`...)
-	b = appendTexts(b, d.cells.norm)
-	b = append(b, `,"oficial":`...)
-	b = appendTexts(b, d.cells.raw)
-	b = append(b, `,"ordinal":`...)
+	b = append(b, `,"norm":[`...)
+	d.norm = d.norm[:0]
+	for i, cell := range d.cells.norm {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		from := len(b)
+		b = canon.AppendString(b, cell)
+		d.norm = append(d.norm, span{from, len(b)})
+	}
+	b = append(b, `],"oficial":[`...)
+	for i, cell := range d.cells.raw {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if d.cells.differs(i) {
+			b = canon.AppendString(b, cell)
+		} else {
+			b = append(b, b[d.norm[i].from:d.norm[i].to]...)
+		}
+	}
+	b = append(b, `],"ordinal":`...)
 	b = strconv.AppendInt(b, int64(ordinal), 10)
 	if d.cells.suppressed {
 		b = append(b, `,"suprimida":true`...)

@@ -35,10 +35,8 @@ func (b *rows) putAside() error {
 	b.sort()
 	w := bufio.NewWriterSize(f, 1<<20)
 	size := int64(0)
-	var line []byte
-	for _, ref := range b.refs {
-		id, value := b.at(ref)
-		line = appendCell(appendCell(line[:0], id), value)
+	for _, r := range b.refs {
+		line := b.line(r)
 		if _, err := w.Write(line); err != nil {
 			return fmt.Errorf("snapshots: filas de %s: %w", b.schema.Source, err)
 		}
