@@ -78,6 +78,10 @@ func pastGates(sum *tabular.Summary) []snapshots.Fault {
 	if sum.Single != "" {
 		add(tabular.OtherList, "todas sus %d filas dicen «%.60s»: parece la lista de esa situación y no la completa; cargue la completa", sum.Rows, sum.Single)
 	}
+	// Accented letters and Ñ are in names and in RFCs: who asks would not find them.
+	if sum.Encoding == tabular.Recoded {
+		add(tabular.Damaged, "la codificación de sus %d filas está dañada: alguien leyó UTF-8 como windows-1252 o latin-1 y lo guardó otra vez («Ã±» en lugar de «ñ»); descargue el archivo de la dirección oficial", sum.Rows)
+	}
 	// Every official list ends its last line. A server that announces too few
 	// bytes, or a proxy, cuts inside the last cell without any other sign.
 	if sum.Unended {

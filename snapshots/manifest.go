@@ -42,7 +42,7 @@ type Origin struct {
 	CorteFrom  string         // who said the corte: CorteOfFile, CorteOfOperator
 	Published  time.Time      // Last-Modified of the server
 	Downloaded time.Time      // never unknown
-	Encoding   string         // "utf-8" or "windows-1252"
+	Encoding   string         // "windows-1252", "utf-8" or "utf-8 recodificado"
 	Counts     map[string]int // what the reader met: "bytes_no_asignados", "filas_vacias" …
 	// AcceptedFrom is the version in quarantine whose bytes a person let serve; 0
 	// when none had to.

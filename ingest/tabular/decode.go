@@ -15,6 +15,7 @@ package tabular
 import (
 	"encoding/binary"
 	"io"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -22,6 +23,10 @@ import (
 const (
 	UTF8        = "utf-8"
 	Windows1252 = "windows-1252"
+	// Recoded is UTF-8 that somebody read as windows-1252 or latin-1 and wrote as
+	// UTF-8 again ("SituaciÃ³n"). It is decoded as UTF-8: what its bytes meant is not
+	// for us to say.
+	Recoded = "utf-8 recodificado"
 )
 
 const (
@@ -32,11 +37,13 @@ const (
 // Encoding reads official bytes and says how they are to be decoded: a file that
 // is valid UTF-8 as a whole and has something beyond ASCII (a byte order mark
 // counts) is UTF-8, every other file is windows-1252, one in pure ASCII included.
+// UTF-8 is Recoded when all of its text is: a single "ñ" shows that it is not, so a
+// name that the authority itself damaged makes no file suspect.
 // It reads no further than it must. Its errors are those of the source.
 func Encoding(official io.Reader) (string, error) {
 	buf := make([]byte, chunk)
 	kept := 0 // bytes at the start of buf: a character that the last piece cut
-	ascii := true
+	ascii, again := true, recoding{start: true}
 	for {
 		n, err := official.Read(buf[kept:])
 		if err != nil && err != io.EOF {
@@ -45,6 +52,7 @@ func Encoding(official io.Reader) (string, error) {
 		text := buf[:kept+n]
 		for len(text) > 0 && (err == io.EOF || utf8.FullRune(text)) {
 			if n := asciiRun(text); n > 0 {
+				again.add(rune(text[0])) // the others say no more
 				text = text[n:]
 				continue
 			}
@@ -53,16 +61,52 @@ func Encoding(official io.Reader) (string, error) {
 				return Windows1252, nil
 			}
 			ascii = false
+			again.add(r)
 			text = text[size:]
 		}
 		if err == io.EOF {
-			if ascii {
+			switch {
+			case ascii:
 				return Windows1252, nil
+			case again.found && !again.refuted && again.n == 0:
+				return Recoded, nil
 			}
 			return UTF8, nil
 		}
 		kept = copy(buf, text)
 	}
+}
+
+// recoding takes the bytes back of which each character was made, if it was one of
+// windows-1252 or latin-1, and looks whether they are UTF-8 themselves.
+type recoding struct {
+	start, found, refuted bool // before the first character; a character beyond ASCII; anything else
+	bytes                 [utf8.UTFMax]byte
+	n                     int // of them, at the start of a character
+}
+
+func (d *recoding) add(r rune) {
+	mark := d.start && r == '\ufeff' // of who wrote it last
+	d.start = false
+	if d.refuted || mark || r < utf8.RuneSelf && d.n == 0 {
+		return
+	}
+	b, ok := byteOf(r)
+	d.bytes[d.n] = b
+	d.n++
+	if d.refuted = !ok; ok && utf8.FullRune(d.bytes[:d.n]) {
+		_, size := utf8.DecodeRune(d.bytes[:d.n])
+		d.refuted, d.found, d.n = size == 1, true, 0
+	}
+}
+
+// byteOf is the byte of a character in latin-1, else in windows-1252.
+func byteOf(r rune) (b byte, ok bool) {
+	if r <= 0xff {
+		return byte(r), true
+	}
+	i := slices.Index(windows1252[:0xa0-0x80], string(r))
+	return byte(0x80 + i), i >= 0 && r != utf8.RuneError
 }
 
 // Decoder turns official bytes into UTF-8 text as they come. It cannot fail on
@@ -75,7 +119,7 @@ type Decoder struct {
 
 // NewDecoder decodes bytes that Encoding has judged. Its errors are those of src.
 func NewDecoder(src io.Reader, encoding string) *Decoder {
-	if encoding == UTF8 {
+	if encoding != Windows1252 {
 		return &Decoder{Reader: &withoutMark{src: src}}
 	}
 	table := &fromWindows1252{src: src, in: make([]byte, 0, chunk)}

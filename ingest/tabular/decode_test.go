@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/iotest"
 	"unicode/utf8"
+
+	"pgregory.net/rapid"
 )
 
 // decode reads official bytes twice, as readers do.
@@ -50,9 +52,44 @@ func TestDecoder(t *testing.T) {
 	// Valid until its last byte is not valid.
 	f("Situación \xf3", "SituaciÃ³n ó", Windows1252, 0)
 	f("ñ\xc3", "Ã±Ã", Windows1252, 0)
+	// UTF-8 that was read in a code page and written as UTF-8 again: by latin-1, by
+	// windows-1252, by a program that writes a byte order mark.
+	f("SituaciÃ³n, MUÃ\u0091OZ", "SituaciÃ³n, MUÃ\u0091OZ", Recoded, 0)
+	f("SituaciÃ³n, MUÃ‘OZ, â€œA&Lâ€\u009d", "SituaciÃ³n, MUÃ‘OZ, â€œA&Lâ€\u009d", Recoded, 0)
+	f("\ufeffSituaciÃ³n", "SituaciÃ³n", Recoded, 0)
+	f("ï»¿SituaciÃ³n", "ï»¿SituaciÃ³n", Recoded, 0)
+	// One letter of another kind shows that it was not.
+	f("SituaciÃ³n, MUÑOZ", "SituaciÃ³n, MUÑOZ", UTF8, 0)
+	f("JOÃO", "JOÃO", UTF8, 0)
+	f("SituaciÃ³n…", "SituaciÃ³n…", UTF8, 0)
+	f("SituaciÃ³n\ufffd", "SituaciÃ³n\ufffd", UTF8, 0)
+	f("SituaciÃ³n日", "SituaciÃ³n日", UTF8, 0)
+	f("SituaciÃ³nÃ", "SituaciÃ³nÃ", UTF8, 0)
+	f("SituaciÃ³\ufeffn", "SituaciÃ³\ufeffn", UTF8, 0)
 	// Surrogates and overlong forms are not UTF-8.
 	f("\xed\xa0\x80", "í\u00a0€", Windows1252, 0)
 	f("\xc0\xaf", "À¯", Windows1252, 0)
+}
+
+// TestRecoded: Spanish text in UTF-8 is never taken for a damaged copy of itself, and
+// a damaged copy always for one.
+func TestRecoded(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringOf(rapid.RuneFrom([]rune("aZ &,.\"\r\náéíóúüñÁÉÍÓÚÜÑ“”"))).Draw(t, "text")
+		var again []byte // each byte taken for a character of latin-1
+		for _, b := range []byte(text) {
+			again = utf8.AppendRune(again, rune(b))
+		}
+		want, recoded := UTF8, Recoded
+		if len(again) == len(text) { // nothing beyond ASCII
+			want, recoded = Windows1252, Windows1252
+		}
+		for official, want := range map[string]string{text: want, string(again): recoded} {
+			if got, err := Encoding(strings.NewReader(official)); err != nil || got != want {
+				t.Fatalf("%q is %s (%v), want %s", official, got, err, want)
+			}
+		}
+	})
 }
 
 // TestDecoderInAnyPieces fails when the result depends on how the bytes arrive or

@@ -15,6 +15,7 @@ const (
 	Truncated = "TRUNCADO"       // it ends early
 	Unended   = "SIN_FIN"        // its last line does not end
 	OtherList = "OTRA_LISTA"     // a part of it under its name
+	Damaged   = "CODIFICACION"   // a copy whose letters were damaged
 	Header    = "ENCABEZADO"     // its columns are not the known ones
 	Broken    = "REGISTRO"       // a record cannot be read
 	NoRows    = "SIN_FILAS"      // nothing in it
