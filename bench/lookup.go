@@ -53,7 +53,7 @@ func measureLookup(report *Report) error {
 
 	ours := func() (found int) {
 		for _, rfc := range probes {
-			if key, ok := checks.PackRFC(rfc); ok && table.Lookup(key) != 0 {
+			if key, ok := checks.PackRFC(rfc); ok && table.Lookup(key) != nil {
 				found++
 			}
 		}

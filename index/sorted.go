@@ -116,13 +116,7 @@ func (c *Cursor) Next() bool {
 		return false
 	}
 	if !c.started {
-		c.started = true
-		if first := c.it.SeekGE(c.prefix, 0); first != nil {
-			c.key = first.K.UserKey
-			c.value, _, c.err = first.Value(nil)
-		} else {
-			return c.end()
-		}
+		return c.seek(c.prefix) && bytes.HasPrefix(c.key, c.prefix)
 	} else if next := c.it.Next(); next != nil {
 		c.key = next.K.UserKey
 		c.value, _, c.err = next.Value(nil)
@@ -130,6 +124,27 @@ func (c *Cursor) Next() bool {
 		return c.end()
 	}
 	return c.err == nil && bytes.HasPrefix(c.key, c.prefix)
+}
+
+// Seek moves to the first key that is not before key, whatever the cursor began
+// with; false when there is none and after an error.
+func (c *Cursor) Seek(key []byte) bool {
+	if c.err != nil || c.it == nil {
+		return false
+	}
+	c.prefix = nil
+	return c.seek(key)
+}
+
+func (c *Cursor) seek(key []byte) bool {
+	c.started = true
+	at := c.it.SeekGE(key, 0)
+	if at == nil {
+		return c.end()
+	}
+	c.key = at.K.UserKey
+	c.value, _, c.err = at.Value(nil)
+	return c.err == nil
 }
 
 func (c *Cursor) end() bool {

@@ -11,14 +11,15 @@ import (
 )
 
 const (
-	sourceBits = 6
+	sourceBits = 8
 	setBits    = 15
-	maxSets    = 1<<setBits - 1
+	// rare stands in a slot in the place of a set whose number has no room there.
+	rare = 1<<setBits - 1
 	// MaxKey bounds the keys of a Table: checks.PackRFC needs 49 bits.
 	MaxKey = 1<<(64-setBits) - 1
 )
 
-// Table maps packed RFCs (checks.PackRFC) to a bitmask of sources. It lives in
+// Table maps packed RFCs (checks.PackRFC) to sets of sources. It lives in
 // memory of its own, outside the collected heap and in huge pages where the
 // kernel has them: a lookup is one probe, and what a probe costs is the one line
 // of memory and its page that it touches. It does not allocate. Safe for
@@ -27,13 +28,18 @@ const (
 // A slot is 8 bytes, so that eight neighbours share a cache line and the whole
 // table few pages: the key above, and below it the number of its set of
 // sources, of which there are few however many keys there are. Zeroed pages are
-// empty slots: sets count from 1.
+// empty slots: sets count from 1. Should there be more sets than a slot can
+// number, the keys of the others are found in a sorted list beside the table: a
+// key that is not in the table still costs one probe.
 type Table struct {
 	slots []uint64 // key<<setBits | set; a power of two, at most half full
-	sets  []uint64 // by number: bitmask of sources
+	sets  []Set    // by number
 	shift uint     // 64 − log2(len(slots))
 	n     int
 	mem   []byte
+
+	rareKeys []uint64 // ascending: those whose slot says rare
+	rareSets []uint32 // the numbers of their sets
 }
 
 const slotSize = 8
@@ -46,9 +52,9 @@ type TableBuilder struct {
 	limit int      // at which repeated pairs are dropped
 }
 
-// Add says that source (below 64) mentions key (at most MaxKey).
+// Add says that source (below MaxSources) mentions key (at most MaxKey).
 func (b *TableBuilder) Add(key uint64, source uint) {
-	if key > MaxKey || source >= 1<<sourceBits {
+	if key > MaxKey || source >= MaxSources {
 		panic(fmt.Sprintf("index: key %d of source %d is out of range", key, source))
 	}
 	if len(b.pairs) >= b.limit {
@@ -84,30 +90,31 @@ func (b *TableBuilder) Build() (*Table, error) {
 	}
 	t := &Table{
 		slots: unsafe.Slice((*uint64)(unsafe.Pointer(&mem[0])), 1<<logSize),
-		sets:  make([]uint64, 1),
+		sets:  make([]Set, 1),
 		shift: 64 - logSize,
 		n:     n,
 		mem:   mem,
 	}
-	numbers := map[uint64]uint64{}
+	numbers := map[Set]uint32{}
 	for i := 0; i < len(pairs); {
-		key, sources := pairs[i]>>sourceBits, uint64(0)
+		key, sources := pairs[i]>>sourceBits, Set{}
 		for ; i < len(pairs) && pairs[i]>>sourceBits == key; i++ {
-			sources |= 1 << (pairs[i] & (1<<sourceBits - 1))
+			sources.Add(uint(pairs[i] & (MaxSources - 1)))
 		}
-		set, known := numbers[sources]
+		number, known := numbers[sources]
 		if !known {
-			if len(t.sets) > maxSets {
-				return nil, errors.Join(fmt.Errorf("index: more than %d distinct sets of sources", maxSets), t.Close())
-			}
-			set = uint64(len(t.sets))
-			numbers[sources], t.sets = set, append(t.sets, sources)
+			number = uint32(len(t.sets))
+			numbers[sources], t.sets = number, append(t.sets, sources)
+		}
+		if number >= rare {
+			t.rareKeys, t.rareSets = append(t.rareKeys, key), append(t.rareSets, number)
+			number = rare
 		}
 		at := mix(key) >> t.shift
 		for t.slots[at] != 0 {
 			at = (at + 1) & uint64(len(t.slots)-1)
 		}
-		t.slots[at] = key<<setBits | set
+		t.slots[at] = key<<setBits | uint64(number)
 	}
 	if err := unix.Mprotect(mem, unix.PROT_READ); err != nil {
 		return nil, errors.Join(fmt.Errorf("index: mprotect: %w", err), t.Close())
@@ -115,17 +122,26 @@ func (b *TableBuilder) Build() (*Table, error) {
 	return t, nil
 }
 
-// Lookup returns the sources that mention key, 0 when none does.
-func (t *Table) Lookup(key uint64) (sources uint64) {
+// Lookup returns the sources that mention key, nil when none does. The set must
+// not be changed and lives as long as the table.
+func (t *Table) Lookup(key uint64) *Set {
 	slots := t.slots
 	for at := mix(key) >> t.shift; ; at++ {
 		switch s := slots[at&uint64(len(slots)-1)]; {
 		case s>>setBits == key && s != 0:
-			return t.sets[s&maxSets]
+			if s &= rare; s == rare {
+				return t.lookupRare(key)
+			}
+			return &t.sets[s]
 		case s == 0:
-			return 0
+			return nil
 		}
 	}
+}
+
+func (t *Table) lookupRare(key uint64) *Set {
+	at, _ := slices.BinarySearch(t.rareKeys, key)
+	return &t.sets[t.rareSets[at]]
 }
 
 // Len returns the number of keys.

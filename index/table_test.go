@@ -3,47 +3,109 @@ package index
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"cotejo/checks"
 )
 
+// TestTable holds a table to what a Go map says, whatever was added and however
+// many sets there are.
 func TestTable(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 4))
-	for _, n := range []int{0, 1, 2, 3, 4, 5, 1000, 100_000} {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.SampledFrom([]int{0, 1, 2, 3, 5, 1000, 3000}).Draw(t, "n")
+		sources := rapid.SampledFrom([]int{1, 3, 64, MaxSources}).Draw(t, "fuentes")
+		space := rapid.SampledFrom([]uint64{uint64(n) + 1, MaxKey + 1}).Draw(t, "claves")
+		rng := rand.New(rand.NewPCG(3, rapid.Uint64().Draw(t, "semilla")))
 		var b TableBuilder
-		want := map[uint64]uint64{}
+		want := map[uint64]Set{}
 		for range n {
-			key, source := rng.Uint64N(max(1, uint64(n))*2), uint(rng.IntN(64))
+			key, source := rng.Uint64N(space), uint(rng.IntN(sources))
 			b.Add(key, source)
 			b.Add(key, source)
-			want[key] |= 1 << source
+			set := want[key]
+			set.Add(source)
+			want[key] = set
 		}
-		b.Add(MaxKey, 63)
-		want[MaxKey] = 1 << 63
+		b.Add(MaxKey, MaxSources-1)
+		last := want[MaxKey]
+		last.Add(MaxSources - 1)
+		want[MaxKey] = last
+		checkTable(t, &b, want)
+	})
+}
 
-		table, err := b.Build()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if table.Len() != len(want) {
-			t.Errorf("Len = %d, want %d", table.Len(), len(want))
-		}
-		for key := range 2*uint64(n) + 10 {
-			if got := table.Lookup(key); got != want[key] {
-				t.Fatalf("n %d: Lookup(%d) = %x, want %x", n, key, got, want[key])
+// checkTable builds a table and compares it with a map.
+func checkTable(t interface {
+	Helper()
+	Fatal(...any)
+	Errorf(string, ...any)
+	Fatalf(string, ...any)
+}, b *TableBuilder, want map[uint64]Set) *Table {
+	t.Helper()
+	table, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if table.Len() != len(want) {
+		t.Errorf("Len = %d, want %d", table.Len(), len(want))
+	}
+	for key, set := range want {
+		for _, asked := range []uint64{key, key + 1, key ^ 1<<40} {
+			got := table.Lookup(asked)
+			set, listed := want[asked]
+			if listed != (got != nil) || listed && *got != set {
+				t.Fatalf("Lookup(%d) = %x, want %x", asked, got, set)
 			}
 		}
-		if got := table.Lookup(MaxKey); got != 1<<63 {
-			t.Errorf("Lookup(MaxKey) = %x", got)
+		for _, source := range []uint{0, 1, 63, 64, MaxSources - 1} {
+			if table.Lookup(key).Has(source) != set.Has(source) {
+				t.Fatalf("key %d, source %d: %v", key, source, !set.Has(source))
+			}
 		}
-		if got := table.Lookup(1<<64 - 1); got != 0 {
-			t.Errorf("a key that cannot be added was found: %x", got)
+	}
+	if got := table.Lookup(1<<64 - 1); got != nil {
+		t.Errorf("a key that cannot be added was found: %x", got)
+	}
+	if err := table.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	return table
+}
+
+func TestSet(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		draw := func(name string) (s Set, want []uint) {
+			want = rapid.SliceOfDistinct(rapid.UintMax(MaxSources-1), func(v uint) uint { return v }).Draw(t, name)
+			for _, source := range want {
+				s.Add(source)
+			}
+			slices.Sort(want)
+			return s, want
 		}
-		if err := table.Close(); err != nil {
-			t.Error(err)
+		a, inA := draw("a")
+		b, inB := draw("b")
+		if got := slices.Collect(a.All()); !slices.Equal(got, inA) {
+			t.Fatalf("All = %v, want %v", got, inA)
 		}
+		common := slices.ContainsFunc(inA, func(s uint) bool { return slices.Contains(inB, s) })
+		if a.Meets(&b) != common {
+			t.Fatalf("%v meets %v: %v", inA, inB, !common)
+		}
+		both := a
+		both.AddAll(&b)
+		for source := range uint(MaxSources) {
+			if both.Has(source) != (slices.Contains(inA, source) || slices.Contains(inB, source)) {
+				t.Fatalf("%v and %v: %d is %v", inA, inB, source, both.Has(source))
+			}
+		}
+	})
+	var none *Set
+	if none.Has(3) || none.Meets(&Set{1}) || (&Set{1}).Meets(none) || len(slices.Collect(none.All())) != 0 {
+		t.Error("nil is no empty set")
 	}
 }
 
@@ -59,7 +121,7 @@ func TestTableBuilderRefusesKeysOutOfRange(t *testing.T) {
 		b.Add(key, source)
 	}
 	f(MaxKey+1, 0)
-	f(0, 64)
+	f(0, MaxSources)
 }
 
 // Repeated pairs do not pile up: the builder stays within a small multiple of
@@ -75,48 +137,51 @@ func TestTableBuilderMemory(t *testing.T) {
 	}
 }
 
-func TestTableRefusesMoreSetsThanASlotCanName(t *testing.T) {
-	var b TableBuilder
-	add := func(sets int) {
+// TestTableOfMoreSetsThanASlotCanNumber: every key has a set of its own, which
+// no official data come near to.
+func TestTableOfMoreSetsThanASlotCanNumber(t *testing.T) {
+	f := func(sets int) *Table {
+		t.Helper()
+		var b TableBuilder
+		want := map[uint64]Set{}
 		for i := range sets {
-			for source := range uint(16) {
-				if (i+1)&(1<<source) != 0 {
-					b.Add(uint64(i), source)
+			var set Set
+			for bit := range uint(18) {
+				if (i+1)&(1<<bit) != 0 {
+					set.Add(11 * bit)
+					b.Add(uint64(3*i), 11*bit)
 				}
 			}
+			want[uint64(3*i)] = set
+			// A key with a frequent set among those with rare ones.
+			b.Add(uint64(3*i+1), 0)
+			want[uint64(3*i+1)] = Set{1}
 		}
+		return checkTable(t, &b, want)
 	}
-	add(maxSets)
-	table, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
+	if table := f(rare - 1); len(table.rareKeys) != 0 {
+		t.Errorf("%d keys beside the slots that have room", len(table.rareKeys))
 	}
-	if got := table.Lookup(maxSets - 1); got != maxSets {
-		t.Errorf("Lookup = %x, want %x", got, maxSets)
+	if table := f(rare); len(table.rareKeys) != 1 {
+		t.Errorf("%d keys beside the slots, want 1", len(table.rareKeys))
 	}
-	if err := table.Close(); err != nil {
-		t.Error(err)
-	}
-	add(maxSets + 1)
-	if _, err := b.Build(); err == nil {
-		t.Error("one set too many was taken")
-	}
+	f(200_000)
 }
 
 func TestTableLookupDoesNotAllocate(t *testing.T) {
 	table, rfcs := benchTable(t, 1000)
 	defer table.Close()
-	sum := uint64(0)
+	found := 0
 	if n := testing.AllocsPerRun(100, func() {
 		for _, r := range rfcs {
-			if key, ok := checks.PackRFC(r); ok {
-				sum += table.Lookup(key)
+			if key, ok := checks.PackRFC(r); ok && table.Lookup(key).Has(uint(len(r)%7)) {
+				found++
 			}
 		}
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
-	if sum == 0 {
+	if found == 0 {
 		t.Error("nothing was found")
 	}
 }
@@ -178,8 +243,8 @@ func BenchmarkLookup(b *testing.B) {
 	byKey := make(map[uint64]uint64, benchKeys)
 	for i, r := range rfcs {
 		keys[i], _ = checks.PackRFC(r)
-		if bits := table.Lookup(keys[i]); bits != 0 {
-			byRFC[r], byKey[keys[i]] = bits, bits
+		if set := table.Lookup(keys[i]); set != nil {
+			byRFC[r], byKey[keys[i]] = set[0], set[0]
 		}
 	}
 	if len(byRFC) != benchKeys {
@@ -206,10 +271,17 @@ func BenchmarkLookup(b *testing.B) {
 	}
 	run("rfc/table", func(i int) uint64 {
 		key, _ := checks.PackRFC(rfcs[i])
-		return table.Lookup(key)
+		return firstWord(table.Lookup(key))
 	})
 	run("rfc/map", func(i int) uint64 { return byRFC[rfcs[i]] })
 	run("rfc/pack", func(i int) uint64 { key, _ := checks.PackRFC(rfcs[i]); return key })
-	run("key/table", func(i int) uint64 { return table.Lookup(keys[i]) })
+	run("key/table", func(i int) uint64 { return firstWord(table.Lookup(keys[i])) })
 	run("key/map", func(i int) uint64 { return byKey[keys[i]] })
+}
+
+func firstWord(s *Set) uint64 {
+	if s == nil {
+		return 0
+	}
+	return s[0]
 }

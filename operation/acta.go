@@ -2,7 +2,6 @@ package operation
 
 import (
 	"bytes"
-	"math/bits"
 	"strconv"
 	"time"
 
@@ -33,16 +32,15 @@ func appendActa(dst []byte, id ledger.VerificationID, now time.Time, registroHas
 	dst = append(dst, `","versiones":[`...)
 	sources := ed.Manifest().Sources
 	first := true
-	for consulted := out.Consulted; consulted != 0; consulted &= consulted - 1 {
+	for bit := range out.Consulted.All() {
 		if !first {
 			dst = append(dst, ',')
 		}
 		first = false
-		bit := bits.TrailingZeros64(consulted)
 		entry := &sources[bit]
 		source := ed.Source(entry.Source)
 		dst = appendVersion(dst, source.Version(), entry.PublishedReset)
-		if out.InPast&(1<<bit) == 0 {
+		if !out.InPast.Has(bit) {
 			continue
 		}
 		// The same bytes are named once: what is spliced in is found by their hash.

@@ -10,7 +10,7 @@ import (
 
 	"cotejo/canon"
 	"cotejo/checks"
-	"cotejo/civil"
+	"cotejo/index"
 	"cotejo/snapshots"
 )
 
@@ -83,19 +83,9 @@ func art69Source(code string) string { return "sat_art69_" + strings.ToLower(cod
 // loaded.
 type art69Sources [maxArt69]*snapshots.Source
 
-// of fills s and returns the sources as bits.
-func (s *art69Sources) of(ed *snapshots.Edition) (consulted uint64) {
-	for i := range art69s {
-		if s[i] = ed.Source(art69s[i].Schema.Source); s[i] != nil {
-			consulted |= 1 << s[i].Bit()
-		}
-	}
-	return consulted
-}
-
 // appendArt69 appends the block of the lists under article 69. mentions tells
-// which sources know the RFC at all.
-func (c Company) appendArt69(dst []byte, lists *art69Sources, mentions uint64, fecha civil.Date) ([]byte, error) {
+// which sources know the RFC at all; fuentes are the items of listas_consultadas.
+func (c Company) appendArt69(dst []byte, lists *art69Sources, mentions *index.Set, fuentes []byte) ([]byte, error) {
 	partial, loaded := false, false
 	for i := range art69s {
 		loaded = loaded || lists[i] != nil
@@ -131,19 +121,19 @@ func (c Company) appendArt69(dst []byte, lists *art69Sources, mentions uint64, f
 	dst = append(dst, `],`...)
 	dst = c.appendListas(dst, found)
 	dst = append(dst, `,"listas_consultadas":[`...)
-	for i := range art69s {
-		if lists[i] == nil {
-			continue
+	if c.Past.IsZero() {
+		dst = append(dst, fuentes...)
+	} else {
+		for i, list := range lists {
+			if list != nil {
+				chain := list.Chain()
+				dst = appendFuenteEnFecha(dst, art69s[i].Schema.Source, &chain[len(chain)-1])
+				dst = append(dst, ',')
+			}
 		}
-		chain := lists[i].Chain()
-		if newest := &chain[len(chain)-1]; c.Past.IsZero() {
-			dst = appendFuente(dst, &art69s[i].Schema, newest, fecha)
-		} else {
-			dst = appendFuenteEnFecha(dst, art69s[i].Schema.Source, newest)
-		}
-		dst = append(dst, ',')
+		dst = bytes.TrimSuffix(dst, []byte{','})
 	}
-	dst = append(bytes.TrimSuffix(dst, []byte{','}), ']')
+	dst = append(dst, ']')
 	return append(appendMissing(dst, lists), '}'), nil
 }
 
@@ -161,7 +151,7 @@ func appendMissing(dst []byte, lists *art69Sources) []byte {
 // appendArt69InPast appends what the versions of c.Past say. That a version of that
 // day exists is never supposed. What was in effect cannot be told: the rows say when
 // they were first published and not until when.
-func (c Company) appendArt69InPast(dst []byte, lists *art69Sources, mentions uint64) ([]byte, error) {
+func (c Company) appendArt69InPast(dst []byte, lists *art69Sources, mentions *index.Set) ([]byte, error) {
 	then := *lists
 	consulted := false
 	for i, s := range lists {
@@ -218,10 +208,10 @@ type listed69 struct {
 }
 
 // records finds the rows of an RFC. in says where the rows of a list are looked up.
-func (c Company) records(lists *art69Sources, mentions uint64, in func(s *snapshots.Source) find) (found []listed69, err error) {
+func (c Company) records(lists *art69Sources, mentions *index.Set, in func(s *snapshots.Source) find) (found []listed69, err error) {
 	for i := range art69s {
 		s := lists[i]
-		if s == nil || mentions&(1<<s.Bit()) == 0 {
+		if s == nil || !mentions.Has(s.Bit()) {
 			continue
 		}
 		l := listed69{art69: &art69s[i]}
@@ -331,11 +321,11 @@ type art69Event struct {
 }
 
 // appendArt69Events appends the events of all lists in order of date.
-func (c Company) appendArt69Events(dst []byte, lists *art69Sources, mentions uint64) ([]byte, error) {
+func (c Company) appendArt69Events(dst []byte, lists *art69Sources, mentions *index.Set) ([]byte, error) {
 	var events []art69Event
 	for i := range art69s {
 		s := lists[i]
-		if s == nil || mentions&(1<<s.Bit()) == 0 {
+		if s == nil || !mentions.Has(s.Bit()) {
 			continue
 		}
 		chain := s.Chain()

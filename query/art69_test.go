@@ -9,6 +9,7 @@ import (
 
 	"cotejo/checks"
 	"cotejo/civil"
+	"cotejo/index"
 	"cotejo/query"
 	"cotejo/snapshots"
 )
@@ -106,7 +107,7 @@ func (b *art69Block) events() string {
 // TestArt69NotLoaded: no list that was not consulted is ever «no match».
 func TestArt69NotLoaded(t *testing.T) {
 	b, outcome := art69Of(t, nothing(t), "FIR010101AA1", "")
-	if b.Estado != "SOURCE_NOT_LOADED" || len(b.Consultadas) != 0 || len(b.Faltan) != 14 || outcome.Consulted != 0 || outcome.Charged {
+	if b.Estado != "SOURCE_NOT_LOADED" || len(b.Consultadas) != 0 || len(b.Faltan) != 14 || outcome.Consulted != (index.Set{}) || outcome.Charged {
 		t.Errorf("%+v %+v", b, outcome)
 	}
 	if b.Faltan[0]["id"] != "sat_art69_firmes" || b.Faltan[0]["lista"] != "FIRMES" {
@@ -125,7 +126,7 @@ func TestArt69NotLoaded(t *testing.T) {
 		}
 	}
 	// The lists under article 69 are no reason to charge: that of article 69-B is.
-	if outcome.Charged || outcome.Code != "SOURCE_UNAVAILABLE" || outcome.Consulted != 1 {
+	if outcome.Charged || outcome.Code != "SOURCE_UNAVAILABLE" || outcome.Consulted != (index.Set{1}) {
 		t.Errorf("%+v", outcome)
 	}
 	for i := range query.Art69Lists {
@@ -134,7 +135,7 @@ func TestArt69NotLoaded(t *testing.T) {
 		}
 	}
 	b, outcome = art69Of(t, f.open(), "ZZZ010101AA1", "")
-	if len(b.Consultadas) != 15 || len(b.Faltan) != 0 || strings.Contains(b.Advertencia, "no_cargadas") || outcome.Consulted != 1<<15-1 {
+	if len(b.Consultadas) != 15 || len(b.Faltan) != 0 || strings.Contains(b.Advertencia, "no_cargadas") || outcome.Consulted != (index.Set{1<<15 - 1}) {
 		t.Errorf("%+v %+v", b, outcome)
 	}
 }

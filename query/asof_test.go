@@ -18,6 +18,7 @@ import (
 	"cotejo/canon"
 	"cotejo/checks"
 	"cotejo/civil"
+	"cotejo/index"
 	"cotejo/ingest"
 	"cotejo/query"
 	"cotejo/snapshots"
@@ -287,7 +288,7 @@ func TestBis(t *testing.T) {
 	f.add(query.Sat69BBis, date(t, "2025-06-13"), bisRow("AAA010101AA1", "Definitivo", cell{5, "2024-01-25"}))
 	f.add(query.Sat69BBis, date(t, "2026-03-12"), bisRow("AAA010101AA1", "Sentencia Favorable", cell{5, "2024-01-25"}, cell{9, "2026-02-02"}))
 	a, outcome := ask(t, f.open(), "AAA010101AA1")
-	if want := (query.Outcome{Code: "SOURCE_UNAVAILABLE", Consulted: 1}); outcome != want {
+	if want := (query.Outcome{Code: "SOURCE_UNAVAILABLE", Consulted: index.Set{1}}); outcome != want {
 		t.Fatalf("without 69-B: %+v, want %+v", outcome, want)
 	}
 	if a.List.Estado != "SOURCE_NOT_LOADED" || a.Bis.Estado != "COINCIDENCIA" || a.Bis.Fuente["id"] != "sat_69b_bis" || a.Bis.Past != nil {
@@ -305,7 +306,7 @@ func TestBis(t *testing.T) {
 	}
 	f.add(query.Sat69B, date(t, "2026-05-31"), row("BBB010101AA1", "500-05-2018-1", "BETA", "Definitivo"))
 	a, outcome = ask(t, f.open(), "AAA010101AA1")
-	if want := (query.Outcome{Code: "COMPANY_OK", Charged: true, Consulted: 3}); outcome != want {
+	if want := (query.Outcome{Code: "COMPANY_OK", Charged: true, Consulted: index.Set{3}}); outcome != want {
 		t.Fatalf("with both: %+v, want %+v", outcome, want)
 	}
 	if a.List.Estado != "SIN_COINCIDENCIA_EN_LA_VERSION_CONSULTADA" || a.Bis.Estado != "COINCIDENCIA" {

@@ -10,6 +10,7 @@ import (
 	"cotejo/canon"
 	"cotejo/checks"
 	"cotejo/civil"
+	"cotejo/index"
 	"cotejo/snapshots"
 )
 
@@ -108,25 +109,19 @@ func (Company) Chargeable(ed *snapshots.Edition) bool { return ed.Source(Sat69B.
 // allocation beyond dst.
 func (c Company) AppendResultado(dst []byte, fecha civil.Date, ed *snapshots.Edition) ([]byte, Outcome, error) {
 	mentions := ed.Mentions(c.RFC.Key())
-	out := Outcome{Code: noDisponible, EnFecha: c.Past}
-	list, bis := ed.Source(Sat69B.Source), ed.Source(Sat69BBis.Source)
-	if list != nil {
-		out.Code, out.Charged, out.Consulted = "COMPANY_OK", true, 1<<list.Bit()
+	in := sharedOf(ed)
+	texts := in.on(fecha)
+	out := Outcome{Code: noDisponible, Consulted: in.lists, EnFecha: c.Past}
+	if in.sat69B != nil {
+		out.Code, out.Charged = "COMPANY_OK", true
 	}
-	if bis != nil {
-		out.Consulted |= 1 << bis.Bit()
-	}
-	var art69 art69Sources
-	out.Consulted |= art69.of(ed)
 	if !c.Past.IsZero() {
 		out.InPast = out.Consulted
 	}
-	var room allYears
-	years := contractYears(room[:0], ed)
-	out.Consulted |= consulted(years)
+	out.Consulted.AddAll(&in.contracts)
 
 	dst = append(dst, `{"advertencia":"`+advertenciaCompany+`","contratacion_publica":`...)
-	dst, err := appendContratacion(dst, years, mentions, c.RFC.String(), fecha)
+	dst, err := in.appendContratacion(dst, mentions, c.RFC.String(), texts)
 	if err != nil {
 		return dst, out, err
 	}
@@ -145,15 +140,15 @@ func (c Company) AppendResultado(dst []byte, fecha civil.Date, ed *snapshots.Edi
 	dst = append(dst, `","rfc":`...)
 	dst = canon.AppendString(dst, c.RFC.String())
 	dst = append(dst, `,"sat_69b":`...)
-	if dst, err = c.appendList(dst, lista69B, list, mentions, fecha); err != nil {
+	if dst, err = c.appendList(dst, lista69B, in.sat69B, mentions, texts.sat69B); err != nil {
 		return dst, out, err
 	}
 	dst = append(dst, `,"sat_69b_bis":`...)
-	if dst, err = c.appendList(dst, lista69BBis, bis, mentions, fecha); err != nil {
+	if dst, err = c.appendList(dst, lista69BBis, in.bis, mentions, texts.bis); err != nil {
 		return dst, out, err
 	}
 	dst = append(dst, `,"sat_art69":`...)
-	if dst, err = c.appendArt69(dst, &art69, mentions, fecha); err != nil {
+	if dst, err = c.appendArt69(dst, &in.art69, mentions, texts.art69); err != nil {
 		return dst, out, err
 	}
 	dst = append(dst, `,"tipo_persona":"`...)
@@ -166,9 +161,10 @@ func (c Company) AppendResultado(dst []byte, fecha civil.Date, ed *snapshots.Edi
 }
 
 // appendList appends the block of a list; list is nil when it is not loaded.
-func (c Company) appendList(dst []byte, l *listing, list *snapshots.Source, mentions uint64, fecha civil.Date) ([]byte, error) {
+// fuente is its provenance on the day asked about.
+func (c Company) appendList(dst []byte, l *listing, list *snapshots.Source, mentions *index.Set, fuente []byte) ([]byte, error) {
 	if list == nil {
 		return append(dst, listaNoCargada...), nil
 	}
-	return l.append(dst, list, mentions&(1<<list.Bit()) != 0, c.RFC.String(), fecha, c.Past)
+	return l.append(dst, list, mentions.Has(list.Bit()), c.RFC.String(), fuente, c.Past)
 }

@@ -14,6 +14,7 @@ import (
 	"cotejo/canon"
 	"cotejo/checks"
 	"cotejo/civil"
+	"cotejo/index"
 	"cotejo/query"
 	"cotejo/snapshots"
 )
@@ -239,7 +240,7 @@ func read(t testing.TB, registro []byte) (a answer) {
 func TestCleanRFC(t *testing.T) {
 	ed := publish(t, []snapshots.Row{row("AAA010101AA1", "500-05-2018-1", "ALFA", "Definitivo")})
 	a, outcome := ask(t, ed, "ZZZ010101AA1")
-	if want := (query.Outcome{Code: "COMPANY_OK", Charged: true, Consulted: 1}); outcome != want {
+	if want := (query.Outcome{Code: "COMPANY_OK", Charged: true, Consulted: index.Set{1}}); outcome != want {
 		t.Fatalf("outcome = %+v, se esperaba %+v", outcome, want)
 	}
 	if a.List.Estado != "SIN_COINCIDENCIA_EN_LA_VERSION_CONSULTADA" || len(a.List.Situaciones) != 0 || len(a.List.Eventos) != 0 {

@@ -69,66 +69,92 @@ func parseContracts(entrada []byte) (Question, error) {
 }
 
 // Chargeable implements Question.
-func (Contracts) Chargeable(ed *snapshots.Edition) bool {
-	var room allYears
-	return len(contractYears(room[:0], ed)) > 0
-}
+func (Contracts) Chargeable(ed *snapshots.Edition) bool { return len(sharedOf(ed).years) > 0 }
 
 // AppendResultado implements Question. The answer is charged iff at least one year
 // was consulted. An RFC without contracts costs one probe of the edition table.
 func (c Contracts) AppendResultado(dst []byte, fecha civil.Date, ed *snapshots.Edition) ([]byte, Outcome, error) {
-	var room allYears
-	years := contractYears(room[:0], ed)
-	out := Outcome{Code: noDisponible, Consulted: consulted(years)}
-	if len(years) > 0 {
+	in := sharedOf(ed)
+	out := Outcome{Code: noDisponible, Consulted: in.contracts}
+	if len(in.years) > 0 {
 		out.Code, out.Charged = "COMPANY_OK", true
 	}
-	var found []contract
-	rows := 0
-	if mentions := ed.Mentions(c.RFC.Key()); mentions&out.Consulted != 0 {
-		var err error
-		if found, rows, err = contracts(years, mentions, c.RFC.String(), true); err != nil {
-			return dst, out, err
-		}
+	p, err := in.procurementOf(ed.Mentions(c.RFC.Key()), c.RFC.String(), true)
+	if err != nil {
+		return dst, out, err
 	}
-	sortContracts(found)
 
 	dst = append(dst, `{"advertencia":"`+advertenciaContratos+`",`...)
-	dst = appendContractYears(dst, years)
+	dst = appendContractYears(dst, in.years)
 	dst = append(dst, `,"cobertura":"`+coberturaContratos+`","contratos":[`...)
-	for i, start := 0, len(dst); i < min(len(found), c.Limit); i++ {
-		end := len(dst)
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = found[i].appendTo(dst, years)
-		if len(dst)-start > maxContractsBytes {
-			dst = dst[:end]
-			break
-		}
+	if dst, err = in.appendContracts(dst, p.newest[:min(len(p.newest), c.Limit)]); err != nil {
+		return dst, out, err
 	}
 	dst = append(dst, `],`...)
-	if len(years) > 0 {
-		dst = appendEstado(dst, len(found) > 0)
+	if len(in.years) > 0 {
+		dst = appendEstado(dst, p.contracts > 0)
 	} else {
 		dst = append(dst, `"estado":"`+noCargada+`"`...)
 	}
-	dst = append(dst, ',')
-	dst = appendContractSources(dst, years, fecha)
-	dst = append(dst, `,"limite":`...)
+	dst = append(dst, `,"fuentes":[`...)
+	dst = append(dst, in.on(fecha).contracts...)
+	dst = append(dst, `],"limite":`...)
 	dst = appendInt(dst, c.Limit)
 	dst = append(dst, ',')
-	s := summarize(found)
-	dst = s.appendNotas(dst)
+	dst = p.appendNotas(dst)
 	dst = append(dst, `,"registros":`...)
-	dst = appendCount(dst, rows, len(years) > 0)
+	dst = appendCount(dst, p.rows, len(in.years) > 0)
 	dst = append(dst, `,"result_code":"`...)
 	dst = append(dst, out.Code...)
 	dst = append(dst, `","rfc":`...)
 	dst = canon.AppendString(dst, c.RFC.String())
 	dst = append(dst, `,"total_contratos":`...)
-	dst = appendCount(dst, len(found), len(years) > 0)
+	dst = appendCount(dst, p.contracts, len(in.years) > 0)
 	return append(dst, '}'), out, nil
+}
+
+// appendContracts appends the items of contratos, as many as maxContractsBytes has
+// room for.
+func (s *shared) appendContracts(dst []byte, list []contractAt) ([]byte, error) {
+	type told struct {
+		contract
+		norm []string
+	}
+	rows := make([]told, len(list))
+	order := make([]int, len(list)) // as they stand in the files
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int {
+		return cmp.Or(cmp.Compare(list[i].from, list[j].from), cmp.Compare(list[i].key, list[j].key))
+	})
+	var keys []snapshots.RowKey
+	for at := 0; at < len(order); {
+		from, first := list[order[at]].from, at
+		for keys = keys[:0]; at < len(order) && list[order[at]].from == from; at++ {
+			keys = append(keys, list[order[at]].key)
+		}
+		next := first
+		y := &s.years[from]
+		if err := y.list.VisitKeys(keys, func(key snapshots.RowKey, cells snapshots.Cells) error {
+			rows[order[next]] = told{newContract(from, y.year, key, cells.Norm), slices.Clone(cells.Norm)}
+			next++
+			return nil
+		}); err != nil {
+			return dst, err
+		}
+	}
+	for i, start := 0, len(dst); i < len(rows); i++ {
+		end := len(dst)
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = rows[i].appendTo(dst, rows[i].norm, s.years)
+		if len(dst)-start > maxContractsBytes {
+			return dst[:end], nil
+		}
+	}
+	return dst, nil
 }
 
 // appendCount appends a number that is null when nothing was asked.
@@ -139,9 +165,9 @@ func appendCount(dst []byte, n int, asked bool) []byte {
 	return appendInt(dst, n)
 }
 
-// sortContracts puts the newest first, and those without a day last among those of
-// their year.
-func sortContracts(found []contract) {
+// newestOf returns where the newest MaxContracts stand, the newest first, and those
+// without a day last among those of their year. found is sorted by it.
+func newestOf(found []contract) []contractAt {
 	at := func(c *contract) civil.Date {
 		if c.day.IsZero() {
 			return civil.Date{Year: c.year}
@@ -152,14 +178,18 @@ func sortContracts(found []contract) {
 		x, y := at(&a), at(&b)
 		return cmp.Or(
 			cmp.Compare(y.Year, x.Year), cmp.Compare(y.Month, x.Month), cmp.Compare(y.Day, x.Day),
-			cmp.Compare(a.row.Norm[ColContratoCodigo], b.row.Norm[ColContratoCodigo]),
+			cmp.Compare(a.code, b.code),
 			cmp.Compare(b.from, a.from), cmp.Compare(b.registro, a.registro))
 	})
+	newest := make([]contractAt, min(len(found), MaxContracts))
+	for i := range newest {
+		newest[i] = contractAt{found[i].from, found[i].key}
+	}
+	return newest
 }
 
-// appendTo appends one item of contratos[].
-func (c *contract) appendTo(dst []byte, years []contractYear) []byte {
-	norm := c.row.Norm
+// appendTo appends one item of contratos[]; norm are the cells of its row.
+func (c *contract) appendTo(dst []byte, norm []string, years []contractYear) []byte {
 	text := func(name string, column int) {
 		dst = append(append(append(dst, `,"`...), name...), `":`...)
 		dst = canon.AppendString(dst, norm[column])

@@ -3,13 +3,13 @@ package query
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"cotejo/canon"
 	"cotejo/civil"
+	"cotejo/index"
 	"cotejo/snapshots"
 )
 
@@ -29,63 +29,40 @@ type contractYear struct {
 	list   *snapshots.Source
 }
 
-// contractYears appends the files that an edition has, by year.
-func contractYears(loaded []contractYear, ed *snapshots.Edition) []contractYear {
-	for i := range Contratos {
-		if list := ed.Source(Contratos[i].Source); list != nil {
-			loaded = append(loaded, contractYear{&Contratos[i], FirstContractYear + i, list})
-		}
-	}
-	return loaded
-}
-
-// allYears is room for them that costs no allocation.
-type allYears [LastContractYear - FirstContractYear + 1]contractYear
-
-// consulted is their bits.
-func consulted(years []contractYear) (bits uint64) {
-	for _, y := range years {
-		bits |= 1 << y.list.Bit()
-	}
-	return bits
-}
-
 // contract is one contract: the last of the rows that its identity has.
 type contract struct {
 	from     int // its file, in the years asked
+	key      snapshots.RowKey
 	registro int // number of the record there
 	year     int
 	day      civil.Date // zero when none can be read
 	dayFrom  string     // FIRMA, FALLO, INICIO
-	amount   string     // canonical; "" when none can be read
-	paidFrom string     // IMPORTE, MAXIMO, MINIMO: the column of the amount
-	currency string     // three capital letters; "" when the file states none
-	row      *snapshots.Row
+	code     string
+	amount   string // canonical; "" when none can be read
+	paidFrom string // IMPORTE, MAXIMO, MINIMO: the column of the amount
+	currency string // three capital letters; "" when the file states none
 }
 
 // contracts returns those of an RFC, in no order, and how many rows they stand in.
 // Rows of one code, title and supplier are one contract, also across files: the
 // last one counts, by year of the file and place in it. Rows without code are each
-// their own. The row itself is kept when keep is set.
-func contracts(years []contractYear, mentions uint64, rfc string, keep bool) (found []contract, rows int, err error) {
+// their own.
+func contracts(years []contractYear, mentions *index.Set, rfc string) (found []contract, rows int, err error) {
 	at := map[string]int{} // by identity without the RFC
 	for i, y := range years {
-		if mentions&(1<<y.list.Bit()) == 0 {
+		if !mentions.Has(y.list.Bit()) {
 			continue
 		}
-		err := y.list.Find(rfc, func(r snapshots.Row) error {
-			if len(r.Norm) != len(contractColumns) || len(r.ID) != 3 {
-				return fmt.Errorf("query: %s: una versión tiene %d columnas; este motor lee %d", y.schema.Source, len(r.Norm), len(contractColumns))
+		err := y.list.Visit(rfc, func(key snapshots.RowKey, cells snapshots.Cells) error {
+			if len(cells.Norm) != len(contractColumns) || key.Parts() != 3 {
+				return fmt.Errorf("query: %s: una versión tiene %d columnas; este motor lee %d", y.schema.Source, len(cells.Norm), len(contractColumns))
 			}
 			rows++
-			c := newContract(i, y.year, &r)
-			if keep {
-				c.row = &r
-			}
-			identity := r.ID[1] + "\x00" + r.ID[2]
+			c := newContract(i, y.year, key, cells.Norm)
+			identity := key.Identity()[len(rfc):]
 			before, again := at[identity]
 			switch {
-			case r.ID[1] == "":
+			case key.ID(1) == "":
 				found = append(found, c)
 			case !again:
 				at[identity] = len(found)
@@ -102,18 +79,18 @@ func contracts(years []contractYear, mentions uint64, rfc string, keep bool) (fo
 	return found, rows, nil
 }
 
-func newContract(from, fileYear int, r *snapshots.Row) contract {
-	c := contract{from: from, year: fileYear}
-	c.registro, _ = strconv.Atoi(r.Norm[ColContratoRegistro])
-	c.day, c.dayFrom = ContractDate(r.Norm)
-	if y, ok := ContractYear(r.Norm); ok {
+func newContract(from, fileYear int, key snapshots.RowKey, norm []string) contract {
+	c := contract{from: from, key: key, year: fileYear, code: norm[ColContratoCodigo]}
+	c.registro, _ = strconv.Atoi(norm[ColContratoRegistro])
+	c.day, c.dayFrom = ContractDate(norm)
+	if y, ok := ContractYear(norm); ok {
 		c.year = y
 	}
 	for _, of := range [...]struct {
 		column int
 		origin string
 	}{{ColContratoImporte, "IMPORTE"}, {ColContratoMaximo, "MAXIMO"}, {ColContratoMinimo, "MINIMO"}} {
-		text := r.Norm[of.column]
+		text := norm[of.column]
 		if text == "" {
 			continue
 		}
@@ -123,100 +100,140 @@ func newContract(from, fileYear int, r *snapshots.Row) contract {
 		}
 		break
 	}
-	if m := r.Norm[ColContratoMoneda]; len(m) == 3 && strings.Trim(m, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" {
+	if m := norm[ColContratoMoneda]; len(m) == 3 && strings.Trim(m, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" {
 		c.currency = m
 	}
 	return c
 }
 
-// totals are what is added up of a year: never across currencies.
-type totals struct {
+// procurement is what the contracts of an RFC come to.
+type procurement struct {
 	contracts int
-	unsummed  int // of them without an amount that could be added
-	pesos     importe
-	others    map[string]*total // by currency, "" included
-}
+	rows      int // that they stand in
+	years     []totals
+	newest    []contractAt // the newest MaxContracts, in order
 
-type total struct {
-	contracts int
-	sum       importe
-}
-
-// summary is the contracts of an RFC by year.
-type summary struct {
-	years       map[int]*totals
 	implausible int
 	unread      int
 	unstated    int // amounts without a currency
 }
 
-func summarize(found []contract) summary {
-	s := summary{years: map[int]*totals{}}
+// totals are what is added up of a year: never across currencies.
+type totals struct {
+	year      int
+	contracts int
+	unsummed  int // of them without an amount that could be added
+	pesos     importe
+	others    []total // by currency, "" included
+}
+
+type total struct {
+	currency  string
+	contracts int
+	sum       importe
+}
+
+// contractAt is where a contract stands.
+type contractAt struct {
+	from int // its file, in the years asked
+	key  snapshots.RowKey
+}
+
+// procurementOf adds up the contracts of an RFC. Who has many is added up once for
+// an edition. The newest are listed only on demand, and of those who have many.
+func (s *shared) procurementOf(mentions *index.Set, rfc string, list bool) (*procurement, error) {
+	if !mentions.Meets(&s.contracts) {
+		return &noContracts, nil
+	}
+	if p := s.many.of(rfc); p != nil {
+		return p, nil
+	}
+	found, rows, err := contracts(s.years, mentions, rfc)
+	if err != nil {
+		return nil, err
+	}
+	p := summarize(found)
+	p.rows = rows
+	if list || rows >= manyContractRows {
+		p.newest = newestOf(found)
+	}
+	if rows >= manyContractRows {
+		s.many.keep(rfc, p)
+	}
+	return p, nil
+}
+
+var noContracts procurement
+
+func summarize(found []contract) *procurement {
+	p := &procurement{contracts: len(found)}
 	for i := range found {
 		c := &found[i]
-		y := s.years[c.year]
-		if y == nil {
-			y = &totals{others: map[string]*total{}}
-			s.years[c.year] = y
-		}
+		y := p.year(c.year)
 		y.contracts++
 		amount, ok := parseImporte(c.amount)
 		switch {
 		case !ok:
-			s.unread++
+			p.unread++
 			y.unsummed++
 		case amount.implausible():
-			s.implausible++
+			p.implausible++
 			y.unsummed++
 		case c.currency == pesos:
-			y.pesos.add(&amount)
+			y.pesos.add(amount)
 		default:
 			if c.currency == "" {
-				s.unstated++
+				p.unstated++
 			}
-			o := y.others[c.currency]
-			if o == nil {
-				o = &total{}
-				y.others[c.currency] = o
-			}
+			o := y.other(c.currency)
 			o.contracts++
-			o.sum.add(&amount)
+			o.sum.add(amount)
 		}
 	}
-	return s
+	return p
+}
+
+// year returns the totals of a year; they are the newest year first.
+func (p *procurement) year(year int) *totals {
+	at, have := slices.BinarySearchFunc(p.years, year, func(t totals, year int) int { return cmp.Compare(year, t.year) })
+	if !have {
+		p.years = slices.Insert(p.years, at, totals{year: year})
+	}
+	return &p.years[at]
+}
+
+func (t *totals) other(currency string) *total {
+	at, have := slices.BinarySearchFunc(t.others, currency, func(o total, currency string) int { return cmp.Compare(o.currency, currency) })
+	if !have {
+		// The text of its row is not kept for three letters.
+		t.others = slices.Insert(t.others, at, total{currency: strings.Clone(currency)})
+	}
+	return &t.others[at]
 }
 
 // appendContratacion appends the block contratacion_publica of a company.
-func appendContratacion(dst []byte, years []contractYear, mentions uint64, rfc string, fecha civil.Date) ([]byte, error) {
-	if len(years) == 0 {
+func (s *shared) appendContratacion(dst []byte, mentions *index.Set, rfc string, texts *dayTexts) ([]byte, error) {
+	if len(s.years) == 0 {
 		return append(dst, contratacionNoCargada...), nil
 	}
-	var found []contract
-	rows := 0
-	if mentions&consulted(years) != 0 {
-		var err error
-		if found, rows, err = contracts(years, mentions, rfc, false); err != nil {
-			return dst, err
-		}
+	p, err := s.procurementOf(mentions, rfc, false)
+	if err != nil {
+		return dst, err
 	}
 	dst = append(dst, '{')
-	dst = appendContractYears(dst, years)
+	dst = appendContractYears(dst, s.years)
 	dst = append(dst, `,"cobertura":"`+coberturaContratos+`","contratos":`...)
-	dst = appendInt(dst, len(found))
+	dst = appendInt(dst, p.contracts)
 	dst = append(dst, ',')
-	dst = appendEstado(dst, len(found) > 0)
+	dst = appendEstado(dst, p.contracts > 0)
+	dst = append(dst, `,"fuentes":[`...)
+	dst = append(dst, texts.contracts...)
+	dst = append(dst, `],`...)
+	dst = p.appendNotas(dst)
 	dst = append(dst, ',')
-	dst = appendContractSources(dst, years, fecha)
-	dst = append(dst, ',')
-	if len(found) == 0 {
-		return append(dst, `"notas":[],"por_anio":[],"registros":0}`...), nil
-	}
-	s := summarize(found)
-	dst = s.appendNotas(dst)
-	dst = append(dst, ',')
-	dst = s.appendPorAnio(dst)
+	dst = p.appendPorAnio(dst)
 	dst = append(dst, `,"registros":`...)
-	dst = appendInt(dst, rows)
+	dst = appendInt(dst, p.rows)
 	return append(dst, '}'), nil
 }
 
@@ -232,29 +249,16 @@ func appendContractYears(dst []byte, years []contractYear) []byte {
 	return append(dst, ']')
 }
 
-// appendContractSources appends the member fuentes.
-func appendContractSources(dst []byte, years []contractYear, fecha civil.Date) []byte {
-	dst = append(dst, `"fuentes":[`...)
-	for i, y := range years {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		chain := y.list.Chain()
-		dst = appendFuente(dst, y.schema, &chain[len(chain)-1], fecha)
-	}
-	return append(dst, ']')
-}
-
 // appendNotas appends the member notas: what the totals leave out, and why.
-func (s *summary) appendNotas(dst []byte) []byte {
+func (p *procurement) appendNotas(dst []byte) []byte {
 	dst = append(dst, `"notas":[`...)
 	for _, note := range [...]struct {
 		n            int
 		what, effect string
 	}{
-		{s.implausible, "Contratos con un importe mayor de 10000000000.00, que parece un error de captura", "Se cuentan y no se suman."},
-		{s.unread, "Contratos sin importe legible", "Se cuentan y no se suman."},
-		{s.unstated, "Contratos con importe y sin moneda", "Se suman aparte, con moneda null."},
+		{p.implausible, "Contratos con un importe mayor de 10000000000.00, que parece un error de captura", "Se cuentan y no se suman."},
+		{p.unread, "Contratos sin importe legible", "Se cuentan y no se suman."},
+		{p.unstated, "Contratos con importe y sin moneda", "Se suman aparte, con moneda null."},
 	} {
 		if note.n == 0 {
 			continue
@@ -270,29 +274,29 @@ func (s *summary) appendNotas(dst []byte) []byte {
 }
 
 // appendPorAnio appends the member por_anio, the newest year first.
-func (s *summary) appendPorAnio(dst []byte) []byte {
+func (p *procurement) appendPorAnio(dst []byte) []byte {
 	dst = append(dst, `"por_anio":[`...)
-	for i, year := range slices.SortedFunc(maps.Keys(s.years), func(a, b int) int { return cmp.Compare(b, a) }) {
+	for i := range p.years {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		y := s.years[year]
+		y := &p.years[i]
 		dst = append(dst, `{"anio":`...)
-		dst = appendInt(dst, year)
+		dst = appendInt(dst, y.year)
 		dst = append(dst, `,"contratos":`...)
 		dst = appendInt(dst, y.contracts)
 		dst = append(dst, `,"contratos_sin_sumar":`...)
 		dst = appendInt(dst, y.unsummed)
 		dst = append(dst, `,"monto_otras_monedas":[`...)
-		for j, currency := range slices.Sorted(maps.Keys(y.others)) {
+		for j := range y.others {
 			if j > 0 {
 				dst = append(dst, ',')
 			}
-			o := y.others[currency]
+			o := &y.others[j]
 			dst = append(dst, `{"contratos":`...)
 			dst = appendInt(dst, o.contracts)
 			dst = append(dst, `,"moneda":`...)
-			dst = appendTextOrNull(dst, currency)
+			dst = appendTextOrNull(dst, o.currency)
 			dst = append(dst, `,"monto_total":"`...)
 			dst = append(o.sum.appendTo(dst), `"}`...)
 		}

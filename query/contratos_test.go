@@ -17,6 +17,7 @@ import (
 	"cotejo/canon"
 	"cotejo/checks"
 	"cotejo/civil"
+	"cotejo/index"
 	"cotejo/query"
 	"cotejo/snapshots"
 )
@@ -159,7 +160,7 @@ func contractsFixture(t testing.TB) *fixture {
 func TestProcurementOfACompany(t *testing.T) {
 	ed := contractsFixture(t).open()
 	got, outcome := procurementOf(t, ed, "AAA010101AA1")
-	if want := (query.Outcome{Code: "COMPANY_OK", Charged: true, Consulted: 0b111}); outcome != want {
+	if want := (query.Outcome{Code: "COMPANY_OK", Charged: true, Consulted: index.Set{0b111}}); outcome != want {
 		t.Errorf("outcome = %+v", outcome)
 	}
 	if got.Estado != "COINCIDENCIA" || *got.Contratos != 11 || *got.Registros != 14 || !reflect.DeepEqual(got.Anios, []int{2022, 2025}) {
@@ -192,7 +193,7 @@ func TestProcurementOfACompany(t *testing.T) {
 		t.Errorf("%+v", clean)
 	}
 	none, outcome := procurementOf(t, publish(t, []snapshots.Row{row("AAA010101AA1", "500-05-2018-1", "ALFA", "Definitivo")}), "AAA010101AA1")
-	if none.Estado != "SOURCE_NOT_LOADED" || none.Contratos != nil || none.Registros != nil || len(none.Anios) != 0 || outcome.Consulted != 1 {
+	if none.Estado != "SOURCE_NOT_LOADED" || none.Contratos != nil || none.Registros != nil || len(none.Anios) != 0 || outcome.Consulted != (index.Set{1}) {
 		t.Errorf("%+v, %+v", none, outcome)
 	}
 	// Contracts alone are no verification of the 69-B list, and are not paid for.
@@ -206,7 +207,7 @@ func TestProcurementOfACompany(t *testing.T) {
 func TestListOfContracts(t *testing.T) {
 	ed := contractsFixture(t).open()
 	l, outcome, _ := listOf(t, ed, "AAA010101AA1", 500)
-	if want := (query.Outcome{Code: "COMPANY_OK", Charged: true, Consulted: 0b011}); outcome != want {
+	if want := (query.Outcome{Code: "COMPANY_OK", Charged: true, Consulted: index.Set{0b011}}); outcome != want {
 		t.Errorf("outcome = %+v", outcome)
 	}
 	text := func(s *string) string {

@@ -1,7 +1,8 @@
 package query
 
 import (
-	"math/big"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -66,15 +67,18 @@ func digits(s string) bool {
 	return true
 }
 
-// importe is an amount in units of 10^-importePlaces. Its zero value is zero.
-type importe struct{ n big.Int }
+// importe is an amount. Its zero value is zero.
+type importe struct {
+	whole  int64 // pesos, rounded down
+	places int64 // above whole, in units of 10^-importePlaces
+}
+
+const placesInOne = 1_000_000_000_000_000_000 // 10^importePlaces
 
 // limitePlausible is where an amount stops being one: of the contracts above it in
-// the files of 2018 to 2020, all were decimal errors.
-var limitePlausible = func() (limit importe) {
-	limit.n.Exp(big.NewInt(10), big.NewInt(10+importePlaces), nil)
-	return limit
-}()
+// the files of 2018 to 2020, all were decimal errors. So many plausible amounts as
+// there can be rows add up to less than an importe holds.
+const limitePlausible = 10_000_000_000
 
 // parseImporte reads what AppendImporte wrote; false for any other text.
 func parseImporte(canonical string) (a importe, ok bool) {
@@ -84,28 +88,58 @@ func parseImporte(canonical string) (a importe, ok bool) {
 		len(places) < 2 || len(places) > importePlaces || !digits(places) {
 		return a, false
 	}
-	_, ok = a.n.SetString(whole+places+strings.Repeat("0", importePlaces-len(places)), 10)
-	return a, ok
+	for i := range len(unsigned) {
+		a.whole = a.whole*10 + int64(unsigned[i]-'0')
+	}
+	for i := range importePlaces {
+		a.places *= 10
+		if i < len(places) {
+			a.places += int64(places[i] - '0')
+		}
+	}
+	if len(unsigned) < len(whole) {
+		a = a.negated()
+	}
+	return a, true
 }
 
-func (a *importe) add(b *importe) { a.n.Add(&a.n, &b.n) }
+func (a importe) negated() importe {
+	if a.places == 0 {
+		return importe{whole: -a.whole}
+	}
+	return importe{-a.whole - 1, placesInOne - a.places}
+}
+
+func (a *importe) add(b importe) {
+	a.whole += b.whole
+	if a.places += b.places; a.places >= placesInOne {
+		a.places -= placesInOne
+		a.whole++
+	}
+}
 
 // implausible reports whether an amount is beyond what a contract can be of.
-func (a *importe) implausible() bool { return a.n.CmpAbs(&limitePlausible.n) > 0 }
+func (a importe) implausible() bool {
+	if a.whole < 0 {
+		a = a.negated()
+	}
+	return a.whole > limitePlausible || a.whole == limitePlausible && a.places > 0
+}
 
 // appendTo appends the amount in canonical form.
-func (a *importe) appendTo(dst []byte) []byte {
-	text := new(big.Int).Abs(&a.n).String()
-	if short := importePlaces + 1 - len(text); short > 0 {
-		text = strings.Repeat("0", short) + text
-	}
-	if a.n.Sign() < 0 {
+func (a importe) appendTo(dst []byte) []byte {
+	if a.whole < 0 {
 		dst = append(dst, '-')
+		a = a.negated()
 	}
-	at := len(text) - importePlaces
-	dst = append(append(dst, text[:at]...), '.')
-	dst = append(dst, text[at:at+2]...)
-	return append(dst, strings.TrimRight(text[at+2:], "0")...)
+	dst = append(strconv.AppendInt(dst, a.whole, 10), '.')
+	start := len(dst)
+	dst = strconv.AppendInt(dst, placesInOne+a.places, 10)
+	dst = slices.Delete(dst, start, start+1) // the one that keeps leading zeros
+	for n := len(dst); n > start+2 && dst[n-1] == '0'; n-- {
+		dst = dst[:n-1]
+	}
+	return dst
 }
 
 // Implausible reports whether an amount in canonical form is beyond what a contract

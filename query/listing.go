@@ -53,9 +53,9 @@ func newListing(schema snapshots.Schema, nombre, situacion int, stages []stage) 
 type find func(lookup string, fn func(snapshots.Row) error) error
 
 // append appends the block of a list that is loaded. found tells whether the
-// edition table knows the RFC in this source at all; past, when it is a date,
-// asks for the member en_fecha too.
-func (l *listing) append(dst []byte, list *snapshots.Source, found bool, rfc string, fecha, past civil.Date) ([]byte, error) {
+// edition table knows the RFC in this source at all; fuente is the member of that
+// name; past, when it is a date, asks for the member en_fecha too.
+func (l *listing) append(dst []byte, list *snapshots.Source, found bool, rfc string, fuente []byte, past civil.Date) ([]byte, error) {
 	var rows []snapshots.Row
 	var history []snapshots.Past
 	if found {
@@ -79,11 +79,10 @@ func (l *listing) append(dst []byte, list *snapshots.Source, found bool, rfc str
 	}
 	dst = appendEstado(dst, len(rows) > 0)
 	dst = append(dst, `,"fuente":`...)
-	newest := &chain[len(chain)-1]
 	if past.IsZero() {
-		dst = appendFuente(dst, l.schema, newest, fecha)
+		dst = append(dst, fuente...)
 	} else {
-		dst = appendFuenteEnFecha(dst, l.schema.Source, newest)
+		dst = appendFuenteEnFecha(dst, l.schema.Source, &chain[len(chain)-1])
 	}
 	dst = append(dst, `,"historial_eventos":[`...)
 	for i, e := range l.events(chain, history, rows) {

@@ -15,6 +15,7 @@ import (
 
 	"cotejo/canon"
 	"cotejo/civil"
+	"cotejo/index"
 	"cotejo/snapshots"
 )
 
@@ -35,14 +36,14 @@ type Question interface {
 
 // Outcome is what the caller must know of an answer without reading it.
 type Outcome struct {
-	Code      string // result_code
-	Charged   bool   // whether it is an answer that is paid for
-	Consulted uint64 // sources that were asked: bit i is ed.Manifest().Sources[i]
+	Code      string    // result_code
+	Charged   bool      // whether it is an answer that is paid for
+	Consulted index.Set // sources that were asked: i is ed.Manifest().Sources[i]
 	// EnFecha, when it is a date, says that the sources of InPast, which are among
 	// Consulted, were also asked for their version of that day (Source.VersionAt),
 	// where they have one.
 	EnFecha civil.Date
-	InPast  uint64
+	InPast  index.Set
 }
 
 // Source states, as the API names them.

@@ -2,6 +2,7 @@ package snapshots
 
 import (
 	"errors"
+	"sync"
 	"sync/atomic"
 
 	"cotejo/checks"
@@ -17,6 +18,8 @@ type Edition struct {
 	table    *index.Table // nil when there are no sources
 	opened   *opened      // of its catalogue; nil for the edition without files
 	prepared any          // what Live's Prepare made of it
+	derive   sync.Once
+	derived  any // what Derived's first caller made of it
 	refs     atomic.Int64
 }
 
@@ -30,6 +33,7 @@ type Source struct {
 	chain    []ChainVersion
 	rows     *index.Sorted
 	history  *index.Sorted
+	many     []string
 }
 
 // OpenEdition opens an edition after comparing every file that it reads with
@@ -113,15 +117,21 @@ func (s *Source) fill(table *index.TableBuilder) error {
 		}
 		return nil
 	}
+	var rows counter
 	err := s.rows.Prefix(nil, func(key, value []byte) error {
 		if suppressedRow(value) {
 			return nil
 		}
-		return add(key, value)
+		if err := add(key, value); err != nil {
+			return err
+		}
+		rows.add(last)
+		return nil
 	})
 	if err != nil {
 		return damaged(*s.version.RowsFile, err)
 	}
+	s.many = rows.many
 	last = last[:0]
 	return damaged(s.entry.History, s.history.Prefix(nil, add))
 }
@@ -132,6 +142,15 @@ func (e *Edition) Manifest() *EditionManifest { return &e.manifest }
 // Prepared is what the Prepare of the Live that opened this edition made of it;
 // nil when it has none.
 func (e *Edition) Prepared() any { return e.prepared }
+
+// Derived is what derive makes of the edition at the first call: room for what the
+// answers of an edition share. There is one such thing, so derive is the same in
+// every call; it must not keep what outlives the edition, nor be wrong when it is
+// made again.
+func (e *Edition) Derived(derive func(*Edition) any) any {
+	e.derive.Do(func() { e.derived = derive(e) })
+	return e.derived
+}
 
 // Release gives one reference back. Nothing of the edition may be used through
 // that reference afterwards.
@@ -171,12 +190,13 @@ func (e *Edition) close() {
 	}
 }
 
-// Mentions returns the sources whose rows or history mention the packed RFC,
-// as bits: bit i is Manifest().Sources[i]. Redacted rows mention nobody. It
-// does not allocate.
-func (e *Edition) Mentions(key uint64) uint64 {
+// Mentions returns the sources whose rows or history mention the packed RFC: i
+// is Manifest().Sources[i]. It is nil when none does. Redacted rows mention
+// nobody. It does not allocate. The set must not be changed and lives as long as
+// the edition.
+func (e *Edition) Mentions(key uint64) *index.Set {
 	if e.table == nil {
-		return 0
+		return nil
 	}
 	return e.table.Lookup(key)
 }
@@ -184,7 +204,7 @@ func (e *Edition) Mentions(key uint64) uint64 {
 // Source returns the reader of a source, nil when this edition has none.
 func (e *Edition) Source(id string) *Source { return e.byID[id] }
 
-// Bit is the source's place in Mentions.
+// Bit is the source's number in Mentions.
 func (s *Source) Bit() uint { return s.bit }
 
 // Version and Entry describe what is served; they must not be changed.

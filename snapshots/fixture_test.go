@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -198,13 +199,13 @@ func pasts(t testing.TB, s *Source, lookup string) []Past {
 	return out
 }
 
-func mentions(t testing.TB, e *Edition, rfc string) uint64 {
+func mentions(t testing.TB, e *Edition, rfc string) []uint {
 	t.Helper()
 	key, ok := checks.PackRFC(rfc)
 	if !ok {
 		t.Fatalf("PackRFC refuses %s", rfc)
 	}
-	return e.Mentions(key)
+	return slices.Collect(e.Mentions(key).All())
 }
 
 // checkCatalogue is the invariant that holds after anything that happens.

@@ -27,8 +27,8 @@ func TestHistoryEvents(t *testing.T) {
 		if diff := cmp.Diff([]Past{want}, pasts(t, s, rfc)); diff != "" {
 			t.Errorf("%s:\n%s", rfc, diff)
 		}
-		if got := mentions(t, e, rfc); got != 1 {
-			t.Errorf("Mentions(%s) = %b", rfc, got)
+		if got := mentions(t, e, rfc); !slices.Equal(got, []uint{0}) {
+			t.Errorf("Mentions(%s) = %v", rfc, got)
 		}
 	}
 	f("AAA010101AAA", Past{Present: true, Events: []Event{

@@ -15,11 +15,12 @@ import (
 
 	"cotejo/canon"
 	"cotejo/civil"
+	"cotejo/index"
 )
 
 const (
 	maxManifestBytes = 4 << 20
-	maxSources       = 64 // bits of Mentions
+	maxSources       = index.MaxSources // that Mentions tells apart
 
 	stateAccepted    = "aceptada"
 	stateQuarantined = "cuarentena"
@@ -337,7 +338,7 @@ func (m *EditionManifest) check() error {
 		return fmt.Errorf("edicion %d", m.Number)
 	}
 	if len(m.Sources) > maxSources {
-		return fmt.Errorf("%d fuentes; el máximo es %d", len(m.Sources), maxSources)
+		return fmt.Errorf("%d fuentes; el máximo de una edición es %d", len(m.Sources), maxSources)
 	}
 	for i := range m.Sources {
 		e := &m.Sources[i]

@@ -73,9 +73,9 @@ func TestPublishAndReopen(t *testing.T) {
 			t.Errorf("Find(%q) found %v", none, rows)
 		}
 	}
-	for rfc, want := range map[string]uint64{"AAA010101AAA": 1, "BBB020202BB1": 1 /* gone, but once there */, "DDD040404DD4": 1, "ZZZ010101ZZ1": 0} {
-		if got := mentions(t, e, rfc); got != want {
-			t.Errorf("Mentions(%s) = %b, want %b", rfc, got, want)
+	for rfc, want := range map[string][]uint{"AAA010101AAA": {0}, "BBB020202BB1": {0} /* gone, but once there */, "DDD040404DD4": {0}, "ZZZ010101ZZ1": nil} {
+		if got := mentions(t, e, rfc); !slices.Equal(got, want) {
+			t.Errorf("Mentions(%s) = %v, want %v", rfc, got, want)
 		}
 	}
 	v := s.Version()
@@ -576,4 +576,43 @@ func TestReaderChangedSilently(t *testing.T) {
 		t.Errorf("other rows under the same name: %v", err)
 	}
 	checkCatalogue(t, c)
+}
+
+// TestEditionOfManySources: more than a word has bits, and each is told from the
+// others.
+func TestEditionOfManySources(t *testing.T) {
+	c := newTest(t)
+	const sources = 70
+	var m EditionManifest
+	schema := testSchema
+	for i := range sources {
+		schema.Source = fmt.Sprintf("lista_%02d", i)
+		text := fmt.Sprintf("1|AAA%02d0101AA1|1|Alfa|Presunto\n2|ZZZ010101ZZ1|1|De todas|Presunto\n", i)
+		s, err := stageText(c, schema, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := s.Accept(origin(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m, err = c.Publish(v, moment(1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e := openEdition(t, c, m)
+	for i := range uint(sources) {
+		if got := mentions(t, e, fmt.Sprintf("AAA%02d0101AA1", i)); !slices.Equal(got, []uint{i}) {
+			t.Errorf("source %d is %v", i, got)
+		}
+	}
+	if got := mentions(t, e, "ZZZ010101ZZ1"); len(got) != sources {
+		t.Errorf("%d of %d sources", len(got), sources)
+	}
+	for len(m.Sources) <= maxSources {
+		m.Sources = append(m.Sources, m.Sources[0])
+	}
+	if err := m.check(); err == nil || err.Error() != "257 fuentes; el máximo de una edición es 256" {
+		t.Errorf("257 sources: %v", err)
+	}
 }

@@ -1,0 +1,94 @@
+package query
+
+import (
+	"sync/atomic"
+
+	"cotejo/civil"
+	"cotejo/index"
+	"cotejo/snapshots"
+)
+
+// shared is what the answers of one edition have in common. It is made once, from
+// nothing but the edition, and changes no answer: an answer without it would have
+// the same bytes and cost more.
+type shared struct {
+	sat69B, bis *snapshots.Source // nil: not loaded
+	art69       art69Sources
+	years       []contractYear
+	lists       index.Set // sat69B, bis and art69
+	contracts   index.Set // years
+	many        *manyContracts
+	day         atomic.Pointer[dayTexts]
+}
+
+// sharedOf returns what the answers of ed share. It does not allocate but for the
+// first of them.
+func sharedOf(ed *snapshots.Edition) *shared { return ed.Derived(share).(*shared) }
+
+func share(ed *snapshots.Edition) any {
+	s := &shared{sat69B: ed.Source(Sat69B.Source), bis: ed.Source(Sat69BBis.Source), many: &manyContracts{}}
+	for _, list := range [...]*snapshots.Source{s.sat69B, s.bis} {
+		if list != nil {
+			s.lists.Add(list.Bit())
+		}
+	}
+	for i := range art69s {
+		if list := ed.Source(art69s[i].Schema.Source); list != nil {
+			s.art69[i] = list
+			s.lists.Add(list.Bit())
+		}
+	}
+	for i := range Contratos {
+		if list := ed.Source(Contratos[i].Source); list != nil {
+			s.years = append(s.years, contractYear{&Contratos[i], FirstContractYear + i, list})
+			s.contracts.Add(list.Bit())
+		}
+	}
+	return s
+}
+
+// dayTexts are parts of answers that say how old the versions are on one day, and
+// so are the same for every RFC: most of the bytes of an answer.
+type dayTexts struct {
+	fecha       civil.Date
+	sat69B, bis []byte // member fuente
+	art69       []byte // items of listas_consultadas
+	contracts   []byte // items of fuentes
+}
+
+// on returns the texts of a day. Those of the latest day asked about are kept:
+// nearly every question is about today.
+func (s *shared) on(fecha civil.Date) *dayTexts {
+	kept := s.day.Load()
+	if kept != nil && kept.fecha == fecha {
+		return kept
+	}
+	t := s.makeTexts(fecha)
+	if kept == nil || kept.fecha.Before(fecha) {
+		s.day.Store(t)
+	}
+	return t
+}
+
+func (s *shared) makeTexts(fecha civil.Date) *dayTexts {
+	t := &dayTexts{fecha: fecha}
+	fuente := func(dst []byte, schema *snapshots.Schema, list *snapshots.Source) []byte {
+		if list == nil {
+			return dst
+		}
+		if len(dst) > 0 {
+			dst = append(dst, ',')
+		}
+		chain := list.Chain()
+		return appendFuente(dst, schema, &chain[len(chain)-1], fecha)
+	}
+	t.sat69B = fuente(nil, &Sat69B, s.sat69B)
+	t.bis = fuente(nil, &Sat69BBis, s.bis)
+	for i := range art69s {
+		t.art69 = fuente(t.art69, &art69s[i].Schema, s.art69[i])
+	}
+	for i := range s.years {
+		t.contracts = fuente(t.contracts, s.years[i].schema, s.years[i].list)
+	}
+	return t
+}
