@@ -84,8 +84,11 @@ func art69Source(code string) string { return "sat_art69_" + strings.ToLower(cod
 type art69Sources [maxArt69]*snapshots.Source
 
 // appendArt69 appends the block of the lists under article 69. mentions tells
-// which sources know the RFC at all; fuentes are the items of listas_consultadas.
-func (c Company) appendArt69(dst []byte, lists *art69Sources, mentions *index.Set, fuentes []byte) ([]byte, error) {
+// which sources know the RFC at all.
+func (c Company) appendArt69(dst []byte, lists *art69Sources, mentions *index.Set, texts *blockTexts) ([]byte, error) {
+	if block, ok := texts.ofNobody(mentions); ok && c.Past.IsZero() {
+		return append(dst, block...), nil
+	}
 	partial, loaded := false, false
 	for i := range art69s {
 		loaded = loaded || lists[i] != nil
@@ -122,7 +125,7 @@ func (c Company) appendArt69(dst []byte, lists *art69Sources, mentions *index.Se
 	dst = c.appendListas(dst, found)
 	dst = append(dst, `,"listas_consultadas":[`...)
 	if c.Past.IsZero() {
-		dst = append(dst, fuentes...)
+		dst = append(dst, texts.fuentes...)
 	} else {
 		for i, list := range lists {
 			if list != nil {

@@ -121,7 +121,7 @@ func (c Company) AppendResultado(dst []byte, fecha civil.Date, ed *snapshots.Edi
 	out.Consulted.AddAll(&in.contracts)
 
 	dst = append(dst, `{"advertencia":"`+advertenciaCompany+`","contratacion_publica":`...)
-	dst, err := in.appendContratacion(dst, mentions, c.RFC.String(), texts)
+	dst, err := in.appendContratacion(dst, mentions, c.RFC, &texts.contracts)
 	if err != nil {
 		return dst, out, err
 	}
@@ -140,15 +140,15 @@ func (c Company) AppendResultado(dst []byte, fecha civil.Date, ed *snapshots.Edi
 	dst = append(dst, `","rfc":`...)
 	dst = canon.AppendString(dst, c.RFC.String())
 	dst = append(dst, `,"sat_69b":`...)
-	if dst, err = c.appendList(dst, lista69B, in.sat69B, mentions, texts.sat69B); err != nil {
+	if dst, err = c.appendList(dst, lista69B, in.sat69B, mentions, &texts.sat69B); err != nil {
 		return dst, out, err
 	}
 	dst = append(dst, `,"sat_69b_bis":`...)
-	if dst, err = c.appendList(dst, lista69BBis, in.bis, mentions, texts.bis); err != nil {
+	if dst, err = c.appendList(dst, lista69BBis, in.bis, mentions, &texts.bis); err != nil {
 		return dst, out, err
 	}
 	dst = append(dst, `,"sat_art69":`...)
-	if dst, err = c.appendArt69(dst, &in.art69, mentions, texts.art69); err != nil {
+	if dst, err = c.appendArt69(dst, &in.art69, mentions, &texts.art69); err != nil {
 		return dst, out, err
 	}
 	dst = append(dst, `,"tipo_persona":"`...)
@@ -161,10 +161,13 @@ func (c Company) AppendResultado(dst []byte, fecha civil.Date, ed *snapshots.Edi
 }
 
 // appendList appends the block of a list; list is nil when it is not loaded.
-// fuente is its provenance on the day asked about.
-func (c Company) appendList(dst []byte, l *listing, list *snapshots.Source, mentions *index.Set, fuente []byte) ([]byte, error) {
+// texts are those of the day asked about.
+func (c Company) appendList(dst []byte, l *listing, list *snapshots.Source, mentions *index.Set, texts *blockTexts) ([]byte, error) {
 	if list == nil {
 		return append(dst, listaNoCargada...), nil
 	}
-	return l.append(dst, list, mentions.Has(list.Bit()), c.RFC.String(), fuente, c.Past)
+	if block, ok := texts.ofNobody(mentions); ok && c.Past.IsZero() {
+		return append(dst, block...), nil
+	}
+	return l.append(dst, list, mentions.Has(list.Bit()), c.RFC.String(), texts.fuentes, c.Past)
 }

@@ -79,7 +79,7 @@ func (c Contracts) AppendResultado(dst []byte, fecha civil.Date, ed *snapshots.E
 	if len(in.years) > 0 {
 		out.Code, out.Charged = "COMPANY_OK", true
 	}
-	p, err := in.procurementOf(ed.Mentions(c.RFC.Key()), c.RFC.String(), true)
+	p, err := in.procurementOf(ed.Mentions(c.RFC.Key()), c.RFC, true)
 	if err != nil {
 		return dst, out, err
 	}
@@ -97,7 +97,7 @@ func (c Contracts) AppendResultado(dst []byte, fecha civil.Date, ed *snapshots.E
 		dst = append(dst, `"estado":"`+noCargada+`"`...)
 	}
 	dst = append(dst, `,"fuentes":[`...)
-	dst = append(dst, in.on(fecha).contracts...)
+	dst = append(dst, in.on(fecha).contracts.fuentes...)
 	dst = append(dst, `],"limite":`...)
 	dst = appendInt(dst, c.Limit)
 	dst = append(dst, ',')

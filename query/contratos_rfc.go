@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"cotejo/canon"
+	"cotejo/checks"
 	"cotejo/civil"
 	"cotejo/index"
 	"cotejo/snapshots"
@@ -43,40 +44,64 @@ type contract struct {
 	currency string // three capital letters; "" when the file states none
 }
 
-// contracts returns those of an RFC, in no order, and how many rows they stand in.
-// Rows of one code, title and supplier are one contract, also across files: the
-// last one counts, by year of the file and place in it. Rows without code are each
-// their own.
-func contracts(years []contractYear, mentions *index.Set, rfc string) (found []contract, rows int, err error) {
-	at := map[string]int{} // by identity without the RFC
+// collector takes rows of one RFC in and tells its contracts, in no order. Rows of
+// one code, title and supplier are one contract, also across files: the last one
+// counts, by year of the file and place in it. Rows without code are each their own.
+// Its zero value is ready.
+type collector struct {
+	found []contract
+	rows  int
+	at    map[string]int // in found, by identity
+}
+
+func (k *collector) reset() {
+	k.found, k.rows = k.found[:0], 0
+	// Clearing a map takes as long as it ever was large.
+	if len(k.at) > 64 {
+		k.at = nil
+	}
+	clear(k.at)
+}
+
+// add takes a row of the file at years[from].
+func (k *collector) add(years []contractYear, from int, key snapshots.RowKey, norm []string) error {
+	y := &years[from]
+	if len(norm) != len(contractColumns) || key.Parts() != 3 {
+		return fmt.Errorf("query: %s: una versión tiene %d columnas; este motor lee %d", y.schema.Source, len(norm), len(contractColumns))
+	}
+	k.rows++
+	c := newContract(from, y.year, key, norm)
+	if key.ID(1) == "" {
+		k.found = append(k.found, c)
+		return nil
+	}
+	before, again := k.at[key.Identity()]
+	switch {
+	case !again:
+		if k.at == nil {
+			k.at = map[string]int{}
+		}
+		k.at[key.Identity()] = len(k.found)
+		k.found = append(k.found, c)
+	case c.from > k.found[before].from || c.from == k.found[before].from && c.registro > k.found[before].registro:
+		k.found[before] = c
+	}
+	return nil
+}
+
+// read takes in every row of an RFC.
+func (k *collector) read(years []contractYear, mentions *index.Set, rfc string) error {
 	for i, y := range years {
 		if !mentions.Has(y.list.Bit()) {
 			continue
 		}
-		err := y.list.Visit(rfc, func(key snapshots.RowKey, cells snapshots.Cells) error {
-			if len(cells.Norm) != len(contractColumns) || key.Parts() != 3 {
-				return fmt.Errorf("query: %s: una versión tiene %d columnas; este motor lee %d", y.schema.Source, len(cells.Norm), len(contractColumns))
-			}
-			rows++
-			c := newContract(i, y.year, key, cells.Norm)
-			identity := key.Identity()[len(rfc):]
-			before, again := at[identity]
-			switch {
-			case key.ID(1) == "":
-				found = append(found, c)
-			case !again:
-				at[identity] = len(found)
-				found = append(found, c)
-			case c.from > found[before].from || c.from == found[before].from && c.registro > found[before].registro:
-				found[before] = c
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, 0, err
+		if err := y.list.Visit(rfc, func(key snapshots.RowKey, cells snapshots.Cells) error {
+			return k.add(years, i, key, cells.Norm)
+		}); err != nil {
+			return err
 		}
 	}
-	return found, rows, nil
+	return nil
 }
 
 func newContract(from, fileYear int, key snapshots.RowKey, norm []string) contract {
@@ -139,28 +164,38 @@ type contractAt struct {
 	key  snapshots.RowKey
 }
 
-// procurementOf adds up the contracts of an RFC. Who has many is added up once for
-// an edition. The newest are listed only on demand, and of those who have many.
-func (s *shared) procurementOf(mentions *index.Set, rfc string, list bool) (*procurement, error) {
+// procurementOf tells what the contracts of an RFC come to; the newest of them are
+// told when list is set.
+func (s *shared) procurementOf(mentions *index.Set, rfc checks.RFC, list bool) (*procurement, error) {
 	if !mentions.Meets(&s.contracts) {
 		return &noContracts, nil
 	}
-	if p := s.many.of(rfc); p != nil {
+	if p := s.many.of(rfc.Key()); p != nil {
 		return p, nil
 	}
-	found, rows, err := contracts(s.years, mentions, rfc)
-	if err != nil {
+	if sums := s.sums.Load(); sums != nil && !list {
+		return sums.of(rfc.Key())
+	}
+	var k collector
+	if err := k.read(s.years, mentions, rfc.String()); err != nil {
 		return nil, err
 	}
-	p := summarize(found)
-	p.rows = rows
-	if list || rows >= manyContractRows {
-		p.newest = newestOf(found)
-	}
-	if rows >= manyContractRows {
-		s.many.keep(rfc, p)
+	p := k.procurement(list)
+	if p.newest != nil && k.rows >= manyContractRows {
+		s.many.keep(rfc.Key(), p)
 	}
 	return p, nil
+}
+
+// procurement adds up what was taken in. The newest are told when list is set, and
+// of those who have many.
+func (k *collector) procurement(list bool) *procurement {
+	p := summarize(k.found)
+	p.rows = k.rows
+	if list || k.rows >= manyContractRows {
+		p.newest = newestOf(k.found)
+	}
+	return p
 }
 
 var noContracts procurement
@@ -212,7 +247,10 @@ func (t *totals) other(currency string) *total {
 }
 
 // appendContratacion appends the block contratacion_publica of a company.
-func (s *shared) appendContratacion(dst []byte, mentions *index.Set, rfc string, texts *dayTexts) ([]byte, error) {
+func (s *shared) appendContratacion(dst []byte, mentions *index.Set, rfc checks.RFC, texts *blockTexts) ([]byte, error) {
+	if block, ok := texts.ofNobody(mentions); ok {
+		return append(dst, block...), nil
+	}
 	if len(s.years) == 0 {
 		return append(dst, contratacionNoCargada...), nil
 	}
@@ -227,7 +265,7 @@ func (s *shared) appendContratacion(dst []byte, mentions *index.Set, rfc string,
 	dst = append(dst, ',')
 	dst = appendEstado(dst, p.contracts > 0)
 	dst = append(dst, `,"fuentes":[`...)
-	dst = append(dst, texts.contracts...)
+	dst = append(dst, texts.fuentes...)
 	dst = append(dst, `],`...)
 	dst = p.appendNotas(dst)
 	dst = append(dst, ',')

@@ -3,6 +3,7 @@ package query
 import (
 	"sync/atomic"
 
+	"cotejo/checks"
 	"cotejo/civil"
 	"cotejo/index"
 	"cotejo/snapshots"
@@ -17,7 +18,8 @@ type shared struct {
 	years       []contractYear
 	lists       index.Set // sat69B, bis and art69
 	contracts   index.Set // years
-	many        *manyContracts
+	many        manyContracts
+	sums        atomic.Pointer[contractSums] // nil until Warm
 	day         atomic.Pointer[dayTexts]
 }
 
@@ -26,7 +28,7 @@ type shared struct {
 func sharedOf(ed *snapshots.Edition) *shared { return ed.Derived(share).(*shared) }
 
 func share(ed *snapshots.Edition) any {
-	s := &shared{sat69B: ed.Source(Sat69B.Source), bis: ed.Source(Sat69BBis.Source), many: &manyContracts{}}
+	s := &shared{sat69B: ed.Source(Sat69B.Source), bis: ed.Source(Sat69BBis.Source)}
 	for _, list := range [...]*snapshots.Source{s.sat69B, s.bis} {
 		if list != nil {
 			s.lists.Add(list.Bit())
@@ -50,10 +52,19 @@ func share(ed *snapshots.Edition) any {
 // dayTexts are parts of answers that say how old the versions are on one day, and
 // so are the same for every RFC: most of the bytes of an answer.
 type dayTexts struct {
-	fecha       civil.Date
-	sat69B, bis []byte // member fuente
-	art69       []byte // items of listas_consultadas
-	contracts   []byte // items of fuentes
+	fecha                         civil.Date
+	sat69B, bis, art69, contracts blockTexts
+}
+
+// blockTexts are those of a block of the company answer.
+type blockTexts struct {
+	fuentes []byte // the provenance of its sources, separated by commas
+	none    []byte // the whole block of an RFC that no source mentions; empty while it is made
+}
+
+// ofNobody returns the block, if it is that of an RFC without mentions.
+func (b *blockTexts) ofNobody(mentions *index.Set) (block []byte, ok bool) {
+	return b.none, mentions == nil && len(b.none) > 0
 }
 
 // on returns the texts of a day. Those of the latest day asked about are kept:
@@ -82,13 +93,18 @@ func (s *shared) makeTexts(fecha civil.Date) *dayTexts {
 		chain := list.Chain()
 		return appendFuente(dst, schema, &chain[len(chain)-1], fecha)
 	}
-	t.sat69B = fuente(nil, &Sat69B, s.sat69B)
-	t.bis = fuente(nil, &Sat69BBis, s.bis)
+	t.sat69B.fuentes = fuente(nil, &Sat69B, s.sat69B)
+	t.bis.fuentes = fuente(nil, &Sat69BBis, s.bis)
 	for i := range art69s {
-		t.art69 = fuente(t.art69, &art69s[i].Schema, s.art69[i])
+		t.art69.fuentes = fuente(t.art69.fuentes, &art69s[i].Schema, s.art69[i])
 	}
 	for i := range s.years {
-		t.contracts = fuente(t.contracts, s.years[i].schema, s.years[i].list)
+		t.contracts.fuentes = fuente(t.contracts.fuentes, s.years[i].schema, s.years[i].list)
 	}
+	// Nothing is read for an RFC that nobody mentions, so nothing can fail.
+	t.sat69B.none, _ = Company{}.appendList(nil, lista69B, s.sat69B, nil, &t.sat69B)
+	t.bis.none, _ = Company{}.appendList(nil, lista69BBis, s.bis, nil, &t.bis)
+	t.art69.none, _ = Company{}.appendArt69(nil, &s.art69, nil, &t.art69)
+	t.contracts.none, _ = s.appendContratacion(nil, nil, checks.RFC{}, &t.contracts)
 	return t
 }

@@ -33,7 +33,6 @@ type Source struct {
 	chain    []ChainVersion
 	rows     *index.Sorted
 	history  *index.Sorted
-	many     []string
 }
 
 // OpenEdition opens an edition after comparing every file that it reads with
@@ -117,21 +116,15 @@ func (s *Source) fill(table *index.TableBuilder) error {
 		}
 		return nil
 	}
-	var rows counter
 	err := s.rows.Prefix(nil, func(key, value []byte) error {
 		if suppressedRow(value) {
 			return nil
 		}
-		if err := add(key, value); err != nil {
-			return err
-		}
-		rows.add(last)
-		return nil
+		return add(key, value)
 	})
 	if err != nil {
 		return damaged(*s.version.RowsFile, err)
 	}
-	s.many = rows.many
 	last = last[:0]
 	return damaged(s.entry.History, s.history.Prefix(nil, add))
 }

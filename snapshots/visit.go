@@ -1,8 +1,12 @@
 package snapshots
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
+
+	"cotejo/checks"
+	"cotejo/index"
 )
 
 // RowKey names a row in a version: its ID and ordinal. Keys sort as rows do.
@@ -94,26 +98,68 @@ func (v *visitor) row(key, value []byte) error {
 	return v.theirs
 }
 
-// manyRows is from how many rows of an RFC in one source on Many tells it: some
-// hundreds of the suppliers of a year.
-const manyRows = 128
-
-// Many lists, ascending, what ID[0] has so many current rows that an engine may
-// prepare for being asked about it.
-func (s *Source) Many() []string { return s.many }
-
-// counter finds them in rows that come in key order.
-type counter struct {
-	last []byte
-	rows int
-	many []string
+// RowCursor walks the current rows of a source in key order. It is not safe for
+// concurrent use.
+type RowCursor struct {
+	s     *Source
+	c     *index.Cursor
+	cells cells[string]
 }
 
-func (c *counter) add(lookup []byte) {
-	if string(lookup) != string(c.last) {
-		c.last, c.rows = append(c.last[:0], lookup...), 0
+// Rows starts a walk over the rows that can be found; the first Next moves to the
+// first of them. It must be closed before the edition is released.
+func (s *Source) Rows() (*RowCursor, error) {
+	c, err := s.rows.Cursor()
+	if err != nil {
+		return nil, damaged(*s.version.RowsFile, err)
 	}
-	if c.rows++; c.rows == manyRows {
-		c.many = append(c.many, string(lookup))
+	return &RowCursor{s: s, c: c}, nil
+}
+
+// Next moves to the next row; false at the end and after an error, which Close
+// returns.
+func (r *RowCursor) Next() bool {
+	for r.c.Next() {
+		if !suppressedRow(r.c.Value()) {
+			return true
+		}
 	}
+	return false
+}
+
+// Lookup is the row's ID[0]; valid until the next call of Next.
+func (r *RowCursor) Lookup() []byte {
+	key := r.c.Key()
+	if end := bytes.IndexByte(key, 0); end >= 0 {
+		return key[:end]
+	}
+	return key
+}
+
+// Row decodes the row; its cells are valid as those of Visit are.
+func (r *RowCursor) Row() (RowKey, Cells, error) {
+	_, _, err := cutKey(r.c.Key())
+	if err == nil {
+		err = r.cells.decode(string(r.c.Value()))
+	}
+	return RowKey(r.c.Key()), Cells{r.cells.raw, r.cells.norm}, damaged(*r.s.version.RowsFile, err)
+}
+
+// Close ends the walk.
+func (r *RowCursor) Close() error { return damaged(*r.s.version.RowsFile, r.c.Close()) }
+
+// Classify tells which sources mention an RFC, as Mentions does, and calls fn for
+// their current rows of it, source by source; of one whose mention is past there
+// are none. fn and errors are as of Visit. It does not allocate for an RFC that
+// nobody mentions.
+func (e *Edition) Classify(rfc checks.RFC, fn func(*Source, RowKey, Cells) error) (*index.Set, error) {
+	mentions := e.Mentions(rfc.Key())
+	for bit := range mentions.All() {
+		s := e.sources[bit]
+		err := s.Visit(rfc.String(), func(key RowKey, cells Cells) error { return fn(s, key, cells) })
+		if err != nil {
+			return mentions, err
+		}
+	}
+	return mentions, nil
 }

@@ -25,6 +25,7 @@ import (
 	"cotejo/products/platform"
 	"cotejo/products/registration"
 	"cotejo/products/wallet"
+	"cotejo/query"
 	"cotejo/snapshots"
 )
 
@@ -85,10 +86,10 @@ func startService(ctx context.Context, n *node, log *slog.Logger) (_ *service, e
 	} else if err != nil {
 		log.Error("las llaves de prueba se responden desde la edición de pruebas anterior, o sin fuentes", "error", err)
 	}
-	if s.live, err = snapshots.NewLive(n.sources, catalog.Prepare); err != nil {
+	if s.live, err = snapshots.NewLive(n.sources, prepareEdition); err != nil {
 		return nil, err
 	}
-	if s.sandboxLive, err = snapshots.NewLive(n.sandbox, catalog.Prepare); err != nil {
+	if s.sandboxLive, err = snapshots.NewLive(n.sandbox, prepareEdition); err != nil {
 		return nil, err
 	}
 	for _, live := range []*snapshots.Live{s.live, s.sandboxLive} {
@@ -144,6 +145,15 @@ func startService(ctx context.Context, n *node, log *slog.Logger) (_ *service, e
 	s.usesKept = make(chan struct{})
 	go s.keepUses(polling)
 	return s, nil
+}
+
+// prepareEdition is a snapshots.Prepare: what answers need of an edition beside its
+// rows.
+func prepareEdition(e, before *snapshots.Edition) (any, error) {
+	if err := query.Warm(e, before); err != nil {
+		return nil, err
+	}
+	return catalog.Prepare(e, before)
 }
 
 // keepUses saves when keys were last used, until ctx ends and then once more.
