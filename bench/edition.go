@@ -90,10 +90,18 @@ func publishEdition(dir string, rows int, progress func(format string, args ...a
 	if err != nil {
 		return nil, err
 	}
-	e.rows, e.listed = p.rows, p.listed
+	e.rows = p.rows
 	progress("edición de %d registros: abrir", e.rows)
-	e.Edition, err = c.OpenEdition(m)
-	return e, err
+	if e.Edition, err = c.OpenEdition(m); err != nil {
+		return nil, err
+	}
+	// Some suppliers have no contract.
+	for _, rfc := range p.listed {
+		if key, ok := checks.PackRFC(rfc); ok && e.Mentions(key) != nil {
+			e.listed = append(e.listed, rfc)
+		}
+	}
+	return e, nil
 }
 
 // editionWriter publishes synthetic sources.

@@ -156,18 +156,26 @@ func (s *engineSide) run() error {
 		sha256.Sum256(registro)
 		s.registroBytes, failed = len(registro), errors.Join(failed, err)
 	}
-	company := func(rfc checks.RFC) { ask(query.Company{RFC: rfc, Sanciones: true}) }
+	company := func(rfc checks.RFC) query.Question { return query.Company{RFC: rfc, Sanciones: true} }
+	about := func(rfcs []checks.RFC) []query.Question {
+		questions := make([]query.Question, len(rfcs))
+		for i, rfc := range rfcs {
+			questions[i] = company(rfc)
+		}
+		return questions
+	}
+	clean, hits := about(s.clean), about(s.hits)
 	s.mixed.measure(engineQuestions, func(i int) {
 		if i%100 < engineHits {
-			company(s.hits[i])
+			ask(hits[i])
 		} else {
-			company(s.clean[i])
+			ask(clean[i])
 		}
 	})
-	s.hit.measure(engineQuestions/10, func(i int) { company(s.hits[i]) })
-	s.largest.measure(100, func(int) { company(s.largestRFC) })
+	s.hit.measure(engineQuestions/10, func(i int) { ask(hits[i]) })
+	s.largest.measure(100, func(int) { ask(company(s.largestRFC)) })
 	s.largestList.measure(10, func(int) { ask(query.Contracts{RFC: s.largestRFC, Limit: query.MaxContracts}) })
-	s.cleanOnes.measure(engineQuestions, func(i int) { company(s.clean[i]) })
+	s.cleanOnes.measure(engineQuestions, func(i int) { ask(clean[i]) })
 	text := s.buf[:s.registroBytes] // of the last of them
 	s.sum.measure(engineQuestions, func(int) { sha256.Sum256(text) })
 	none := func(*snapshots.Source, snapshots.RowKey, snapshots.Cells) error { return nil }
