@@ -136,7 +136,7 @@ func TestTheVerifierCanSayNo(t *testing.T) {
 	f("registro", NoCoincide, func(r *ledger.Record) { r.Registro[len(r.Registro)/2] ^= 1 })
 	f("registro and its hash", NoCoincide, func(r *ledger.Record) { reseal(r, "Definitivo", "Desvirtuado") })
 	f("question and hash", NoCoincide, func(r *ledger.Record) { reseal(r, `"rfc":"EFO010101AA1"`, `"rfc":"EFO010101AA2"`) })
-	f("engine", NoRecalculado, func(r *ledger.Record) { reseal(r, "COMPANY/3", "COMPANY/2") })
+	f("engine", NoRecalculado, func(r *ledger.Record) { reseal(r, "COMPANY/4", "COMPANY/2") })
 	f("edition", NoCoincide, func(r *ledger.Record) { r.Edition[0] ^= 1 })
 	f("unknown edition", SinEdicion, func(r *ledger.Record) {
 		known := hex.EncodeToString(r.Edition[:])

@@ -290,6 +290,12 @@ var scripted = map[string]struct{ source, file string }{
 	"contratos2018": {"compranet_2018", mirror.Contracts(2018)},
 	"contratos2025": {"compranet_2025", mirror.Contracts(2025)},
 	"contratos2026": {"compranet_2026", mirror.Contracts(2026)},
+
+	"directorio":  {"sabg_proveedores_sancionados", mirror.Directory},
+	"pdn":         {"pdn_s3_particulares", mirror.PrivatePersons},
+	"morales":     {"pdn_s3_faltas_graves_personas_morales", mirror.SanctionedFirms},
+	"abiertos":    {"sfp_proveedores_sancionados", mirror.OpenSanctions},
+	"exportacion": {"sabg_proveedores_sancionados_xlsx", mirror.DirectoryExport},
 }
 
 // loadScripted makes a stage of one of them the current edition, with one text in
@@ -308,6 +314,9 @@ func (f *fixture) loadScripted(stage int, name, from, to string) {
 	if strings.HasPrefix(s.source, "sat_art69_") {
 		corte = mirror.DayFirmes(stage)
 	}
+	if name == "directorio" {
+		corte = mirror.DayDirectory(stage)
+	}
 	f.loadAs(s.source, path.Base(s.file), content, corte)
 }
 
@@ -318,6 +327,10 @@ var corteOf = map[string]civil.Date{
 	"compranet_2018": {Year: 2019, Month: 1, Day: 31},
 	"compranet_2025": {Year: 2026, Month: 7, Day: 31},
 	"compranet_2026": {Year: 2026, Month: 11, Day: 1},
+
+	"pdn_s3_particulares":                   {Year: 2026, Month: 10, Day: 1},
+	"pdn_s3_faltas_graves_personas_morales": {Year: 2026, Month: 10, Day: 2},
+	"sabg_proveedores_sancionados_xlsx":     {Year: 2026, Month: 10, Day: 3},
 }
 
 func (f *fixture) load(content []byte) ingest.Result {

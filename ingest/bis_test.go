@@ -136,6 +136,15 @@ func TestRegistry(t *testing.T) {
 	for year := 2018; year <= 2026; year++ {
 		ids = append(ids, "compranet_"+strconv.Itoa(year))
 	}
+	f("sfp_proveedores_sancionados", "https://datosabiertos.funcionpublica.gob.mx"+mirror.OpenSanctions)
+	f("sabg_proveedores_sancionados", "https://directoriosancionados.buengobierno.gob.mx/")
+	ids = append(ids, "sabg_proveedores_sancionados", "pdn_s3_particulares", "pdn_s3_faltas_graves_personas_morales", "pdn_s3_faltas_graves_personas_fisicas",
+		"sfp_proveedores_sancionados", "sabg_proveedores_sancionados_xlsx")
+	for _, id := range ids[len(ids)-6:] {
+		if s, _ := Lookup(id); s.NeedsURL() != (id != "sfp_proveedores_sancionados") || s.NeedsURL() && !strings.Contains(s.Lacks(Access{}), "--file "+id+"=RUTA --corte") {
+			t.Errorf("%s lacks %q", id, s.Lacks(Access{}))
+		}
+	}
 	if got := Sources(); !slices.Equal(got, ids) {
 		t.Error(got)
 	}

@@ -150,7 +150,7 @@ var registry = append([]Source{
 		page:     iftHost + "/sns-frontend/planes-numeracion/descarga-publica.xhtml",
 		Read:     ift.Read,
 	},
-}, slices.Concat(art69(), contractSources())...)
+}, slices.Concat(art69(), contractSources(), sanctionSources())...)
 
 const (
 	// contractsHost publishes the contracts of a year from 2023 on; that of the

@@ -14,7 +14,7 @@ import (
 	"cotejo/snapshots"
 )
 
-const motorCompany = "COMPANY/3"
+const motorCompany = "COMPANY/4"
 
 // Company asks what the official lists say about one RFC.
 type Company struct {
@@ -36,8 +36,6 @@ const (
 	advertenciaCompany = "Hechos publicados; no es una calificación crediticia. No aparecer no es una aprobación."
 
 	listaNoCargada = `{"estado":"` + noCargada + `","fuente":null,"historial_eventos":[],"situaciones":[]}`
-	// The API allows this block no other word for a source that is not loaded.
-	sancionadosNoDisponible = `{"estado":"` + noDisponible + `"}`
 )
 
 // Motor implements Question.
@@ -115,8 +113,14 @@ func (c Company) AppendResultado(dst []byte, fecha civil.Date, ed *snapshots.Edi
 	if in.sat69B != nil {
 		out.Code, out.Charged = "COMPANY_OK", true
 	}
+	if c.Sanciones {
+		out.Consulted.AddAll(&in.sanctionsWithRFC)
+	}
 	if !c.Past.IsZero() {
 		out.InPast = out.Consulted
+	}
+	if c.Sanciones {
+		out.Consulted.AddAll(&in.sanctionsWithoutRFC)
 	}
 	out.Consulted.AddAll(&in.contracts)
 
@@ -130,10 +134,10 @@ func (c Company) AppendResultado(dst []byte, fecha civil.Date, ed *snapshots.Edi
 		dst = appendDay(dst, c.Past)
 	}
 	dst = append(dst, `,"proveedores_sancionados":`...)
-	if c.Sanciones {
-		dst = append(dst, sancionadosNoDisponible...)
-	} else {
+	if !c.Sanciones {
 		dst = append(dst, "null"...)
+	} else if dst, err = c.appendSanciones(dst, &in.sanctions, mentions, fecha, &texts.sanctions); err != nil {
+		return dst, out, err
 	}
 	dst = append(dst, `,"result_code":"`...)
 	dst = append(dst, out.Code...)

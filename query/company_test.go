@@ -569,9 +569,9 @@ func TestGoldenAnswers(t *testing.T) {
 		}
 	}
 	got := hex.EncodeToString(sum.Sum(nil)) + "\n"
-	golden := filepath.Join("testdata", "company_3.sha256")
+	golden := filepath.Join("testdata", "company_4.sha256")
 	want, err := os.ReadFile(golden)
 	if err != nil || got != string(want) {
-		t.Fatalf("las respuestas de COMPANY/3 cambiaron (%v): %s", err, got)
+		t.Fatalf("las respuestas de COMPANY/4 cambiaron (%v): %s", err, got)
 	}
 }

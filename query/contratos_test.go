@@ -275,7 +275,7 @@ func TestCleanContractsDoNotAllocate(t *testing.T) {
 			if _, _, err := query.AppendRegistro(dst, q, day, ed); err != nil {
 				t.Fatal(err)
 			}
-		}); q.Motor() == "COMPANY/3" && n != 0 || n > 2 {
+		}); q.Motor() == "COMPANY/4" && n != 0 || n > 2 {
 			t.Errorf("%s: %v asignaciones por consulta limpia", q.Motor(), n)
 		}
 	}
@@ -359,6 +359,6 @@ func TestGoldenContracts(t *testing.T) {
 	got := hex.EncodeToString(sum.Sum(nil)) + "\n"
 	want, err := os.ReadFile(filepath.Join("testdata", "contratos_1.sha256"))
 	if err != nil || got != string(want) {
-		t.Fatalf("las respuestas de COMPANY/CONTRATOS/1 o de contratacion_publica de COMPANY/3 cambiaron (%v): %s", err, got)
+		t.Fatalf("las respuestas de COMPANY/CONTRATOS/1 o de contratacion_publica de COMPANY/4 cambiaron (%v): %s", err, got)
 	}
 }

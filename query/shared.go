@@ -15,12 +15,16 @@ import (
 type shared struct {
 	sat69B, bis *snapshots.Source // nil: not loaded
 	art69       art69Sources
+	sanctions   sanctions
 	years       []contractYear
 	lists       index.Set // sat69B, bis and art69
 	contracts   index.Set // years
-	many        manyContracts
-	sums        atomic.Pointer[contractSums] // nil until Warm
-	day         atomic.Pointer[dayTexts]
+
+	sanctionsWithRFC, sanctionsWithoutRFC index.Set
+
+	many manyContracts
+	sums atomic.Pointer[contractSums] // nil until Warm
+	day  atomic.Pointer[dayTexts]
 }
 
 // sharedOf returns what the answers of ed share. It does not allocate but for the
@@ -40,6 +44,7 @@ func share(ed *snapshots.Edition) any {
 			s.lists.Add(list.Bit())
 		}
 	}
+	s.sanctions, s.sanctionsWithRFC, s.sanctionsWithoutRFC = sanctionsOf(ed)
 	for i := range Contratos {
 		if list := ed.Source(Contratos[i].Source); list != nil {
 			s.years = append(s.years, contractYear{&Contratos[i], FirstContractYear + i, list})
@@ -52,8 +57,8 @@ func share(ed *snapshots.Edition) any {
 // dayTexts are parts of answers that say how old the versions are on one day, and
 // so are the same for every RFC: most of the bytes of an answer.
 type dayTexts struct {
-	fecha                         civil.Date
-	sat69B, bis, art69, contracts blockTexts
+	fecha                                    civil.Date
+	sat69B, bis, art69, sanctions, contracts blockTexts
 }
 
 // blockTexts are those of a block of the company answer.
@@ -105,6 +110,7 @@ func (s *shared) makeTexts(fecha civil.Date) *dayTexts {
 	t.sat69B.none, _ = Company{}.appendList(nil, lista69B, s.sat69B, nil, &t.sat69B)
 	t.bis.none, _ = Company{}.appendList(nil, lista69BBis, s.bis, nil, &t.bis)
 	t.art69.none, _ = Company{}.appendArt69(nil, &s.art69, nil, &t.art69)
+	t.sanctions.none, _ = Company{}.appendSanciones(nil, &s.sanctions, nil, fecha, &t.sanctions)
 	t.contracts.none, _ = s.appendContratacion(nil, nil, checks.RFC{}, &t.contracts)
 	return t
 }

@@ -67,6 +67,18 @@ var contratos2022 []byte
 //go:embed data/Contratos_CompraNet2025.csv
 var contratos2025 []byte
 
+// directorio holds three sanctions of SAN010101AA1: a debarment with a fine, one that is
+// over, and a fine alone. The field names of the directory's answer are published
+// nowhere: these are ours.
+//
+//go:embed data/particularesSancionadosPro.json
+var directorio []byte
+
+// abiertos holds one of them in the open-data table, which has no RFC.
+//
+//go:embed data/proveedores_sancionados.csv
+var abiertos []byte
+
 // Files returns the publications by source id. The caller owns them.
 func Files() []File {
 	downloaded := time.Date(2026, 9, 19, 11, 0, 0, 0, time.UTC)
@@ -111,6 +123,20 @@ func Files() []File {
 			Name:       "Contratos_CompraNet2025.csv",
 			Bytes:      slices.Clone(contratos2025),
 			Corte:      civil.Date{Year: 2026, Month: 7, Day: 31},
+			Downloaded: downloaded,
+		},
+		{
+			Source:     "sabg_proveedores_sancionados",
+			Name:       "particularesSancionadosPro.json",
+			Bytes:      slices.Clone(directorio),
+			Corte:      civil.Date{Year: 2026, Month: 9, Day: 18},
+			Downloaded: downloaded,
+		},
+		{
+			Source:     "sfp_proveedores_sancionados",
+			Name:       "proveedores_sancionados.csv",
+			Bytes:      slices.Clone(abiertos),
+			Corte:      civil.Date{Year: 2021, Month: 1, Day: 14},
 			Downloaded: downloaded,
 		},
 	}

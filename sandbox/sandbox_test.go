@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,7 +43,7 @@ func TestRFCs(t *testing.T) {
 			t.Errorf("%s: %v, want %v", source, got, want)
 		}
 	}
-	if n := len(Files()); n != 6 {
+	if n := len(Files()); n != 8 {
 		t.Fatalf("%d files", n)
 	}
 	f(0, "sat_69b", 20, "31 de agosto de 2026", "2026-08-31", map[string]string{
@@ -99,6 +100,31 @@ func TestContracts(t *testing.T) {
 	}
 	if n != 2 {
 		t.Errorf("%d contracts", n)
+	}
+}
+
+// TestSanctions holds that SAN010101AA1 has three sanctions, and nobody else any; and
+// that nothing but names says who is meant where there is no RFC.
+func TestSanctions(t *testing.T) {
+	for _, file := range Files() {
+		switch text := string(file.Bytes); file.Source {
+		case "sabg_proveedores_sancionados":
+			var answer struct {
+				Data struct{ Results []map[string]any }
+			}
+			if err := json.Unmarshal(file.Bytes, &answer); err != nil || len(answer.Data.Results) != 3 {
+				t.Fatalf("%v: %s", err, text)
+			}
+			for _, r := range answer.Data.Results {
+				if r["rfc"] != "SAN010101AA1" || r["proveedorContratista"] != "EMPRESA DE PRUEBA SANCIONADA, S.A. DE C.V." || r["oicResponsable"] != "DEPENDENCIA DE PRUEBA" {
+					t.Errorf("%v", r)
+				}
+			}
+		case "sfp_proveedores_sancionados":
+			if strings.Contains(text, "SAN010101AA1") || strings.Count(text, "\n") != 2 || !strings.Contains(text, "\nEMPRESA DE PRUEBA SANCIONADA  S.A. DE C.V.,\tDEPENDENCIA DE PRUEBA,") {
+				t.Errorf("%q", text)
+			}
+		}
 	}
 }
 

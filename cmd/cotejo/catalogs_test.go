@@ -107,8 +107,9 @@ func TestIngestOfAll(t *testing.T) {
 		return ids, lacking
 	}
 	art69 := ingest.Sources()[5 : 5+len(query.Art69Lists)]
-	if ids, lacking := asked(); strings.Join(ids, " ") != "sat_69b sat_69b_bis banxico_spei "+strings.Join(art69, " ")+" compranet_2023 compranet_2024 compranet_2025 compranet_2026" ||
-		strings.Join(lacking, " ") != "banxico_fix ift_numeracion compranet_2018 compranet_2019 compranet_2020 compranet_2021 compranet_2022" {
+	if ids, lacking := asked(); strings.Join(ids, " ") != "sat_69b sat_69b_bis banxico_spei "+strings.Join(art69, " ")+" compranet_2023 compranet_2024 compranet_2025 compranet_2026 sfp_proveedores_sancionados" ||
+		strings.Join(lacking, " ") != "banxico_fix ift_numeracion compranet_2018 compranet_2019 compranet_2020 compranet_2021 compranet_2022 "+
+			"sabg_proveedores_sancionados pdn_s3_particulares pdn_s3_faltas_graves_personas_morales pdn_s3_faltas_graves_personas_fisicas sabg_proveedores_sancionados_xlsx" {
 		t.Errorf("%v %v", ids, lacking)
 	}
 	// One that is named is asked for, and refused by name (TestWithoutAToken).

@@ -44,6 +44,9 @@ var demoSources = append([]demoSource{
 	// Two years of contracts: one of each layout.
 	{"compranet_2021", newest},
 	{"compranet_2025", newest},
+	// Of sanctioned suppliers, the table without RFC and the directory's answer.
+	{"sfp_proveedores_sancionados", newest},
+	{"sabg_proveedores_sancionados", newest},
 }, demoArt69()...)
 
 // art69Prefix is what the ids of the lists under article 69 have in common.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,8 +36,8 @@ func sourceSpec(i int) string {
 func sourceSpecs() (specs []string) {
 	daily := 0
 	for _, id := range ingest.Sources() {
-		spec, closed := closedYearSpec(id)
-		if !closed {
+		spec, every := rareSpec(id)
+		if every == 0 {
 			spec = sourceSpec(daily)
 			daily++
 		}
@@ -45,16 +46,33 @@ func sourceSpecs() (specs []string) {
 	return specs
 }
 
-// closedYearSpec is the schedule of the contracts of a year that is over, which
-// change little and have 100 MB and more: once a month, each on a night of its own.
-func closedYearSpec(id string) (spec string, closed bool) {
+// rareSpec is the schedule of a source that is not looked at every day, and the longest
+// between two of its runs; zero for all others. The contracts of a year that is over
+// change little and have 100 MB and more, and of the open-data table of sanctioned
+// suppliers nobody knows whether it is still written: once a month, each on a night of
+// its own. What of sanctioned suppliers an operator saves and loads has no address
+// unless one is configured: once a week.
+func rareSpec(id string) (spec string, every time.Duration) {
 	for i, s := range query.Contratos[:len(query.Contratos)-1] {
 		if s.Source == id {
-			return fmt.Sprintf("40 1 %d * *", 2+3*i), true
+			return fmt.Sprintf("40 1 %d * *", 2+3*i), month
 		}
 	}
-	return "", false
+	if id == query.SancionadosAbiertos.Source {
+		return fmt.Sprintf("40 1 %d * *", 2+3*(len(query.Contratos)-1)), month
+	}
+	for i, s := range append(slices.Clone(query.Sancionados), query.SancionadosExportacion) {
+		if s.Source == id {
+			return fmt.Sprintf("10 2 * * %d", 1+i), week
+		}
+	}
+	return "", 0
 }
+
+const (
+	week  = 7 * 24 * time.Hour
+	month = 31 * 24 * time.Hour
+)
 
 const (
 	// cleanupSpec is before the sources: nothing else runs then.
@@ -226,10 +244,7 @@ func (n *node) repairClaims(ctx context.Context, _ time.Time, progress func(stri
 func (n *node) jobStates() []platform.Job {
 	var list []platform.Job
 	for _, s := range n.jobs.States() {
-		every := time.Duration(0)
-		if _, closed := closedYearSpec(s.Job); closed {
-			every = 31 * 24 * time.Hour
-		}
+		_, every := rareSpec(s.Job)
 		list = append(list, platform.Job{
 			Name: s.Job, Status: string(s.Status), Last: s.Last, Detail: s.Detail, Success: s.Success, Next: s.Next, Every: every,
 		})

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http/httptest"
 	"os"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -353,9 +354,9 @@ func TestSourcesAreApart(t *testing.T) {
 			t.Errorf("%s and %s: %s", id, other, spec)
 		}
 		taken[spec] = id
-		if closed, is := closedYearSpec(id); is {
-			if spec != closed {
-				t.Errorf("%s: %s, want %s", id, spec, closed)
+		if rare, every := rareSpec(id); every > 0 {
+			if spec != rare {
+				t.Errorf("%s: %s, want %s", id, spec, rare)
 			}
 			continue
 		}
@@ -370,36 +371,49 @@ func TestSourcesAreApart(t *testing.T) {
 	}
 }
 
-// TestClosedYearsAreRare: the contracts of a year that is over are looked at once a
-// month, no two on one night; those of the running year every day.
-func TestClosedYearsAreRare(t *testing.T) {
+// TestRareSources: the contracts of a year that is over and the open-data table of
+// sanctioned suppliers are looked at once a month, no two on one night; the files of
+// sanctioned suppliers that operators load once a week, no two on one day; all others
+// every day.
+func TestRareSources(t *testing.T) {
 	data := newData(t)
 	n, err := openNode(t.Context(), must(loadConfiguration("", map[string]string{"data": data}, nil))(t), mayBeCreated)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer n.close()
-	nights := map[string]string{}
+	taken := map[string]string{}
+	monthly, weekly := 0, 0
 	for _, id := range ingest.Sources() {
-		spec, closed := closedYearSpec(id)
+		spec, every := rareSpec(id)
 		year, ofContracts := strings.CutPrefix(id, "compranet_")
-		if closed != (ofContracts && year != "2026") {
-			t.Errorf("%s: closed is %v", id, closed)
+		table := id == "sfp_proveedores_sancionados"
+		dropped := strings.HasPrefix(id, "pdn_s3_") || strings.HasPrefix(id, "sabg_")
+		switch {
+		case ofContracts && year != "2026", table:
+			monthly++
+			day, err := strconv.Atoi(strings.Fields(spec + " x x x")[2])
+			if every != 31*24*time.Hour || err != nil || day < 1 || day > 28 || !strings.HasSuffix(spec, " * *") {
+				t.Errorf("%s: %q every %v", id, spec, every)
+			}
+		case dropped:
+			weekly++
+			if every != 7*24*time.Hour || !strings.Contains(spec, " * * ") || strings.HasSuffix(spec, "*") {
+				t.Errorf("%s: %q every %v", id, spec, every)
+			}
+		case every != 0:
+			t.Errorf("%s: every %v", id, every)
 		}
-		if !closed {
-			continue
+		if other := taken[spec]; every > 0 && other != "" {
+			t.Errorf("%s: %q, as %s", id, spec, other)
 		}
-		fields := strings.Fields(spec)
-		if other := nights[fields[2]]; other != "" || fields[3] != "*" || fields[4] != "*" || len(fields[2]) > 2 || fields[2] > "28" && len(fields[2]) == 2 {
-			t.Errorf("%s: %q, as %q", id, spec, other)
-		}
-		nights[fields[2]] = id
+		taken[spec] = id
 	}
-	if len(nights) != 8 {
-		t.Errorf("%v", nights)
+	if monthly != 9 || weekly != 5 {
+		t.Errorf("%d monthly, %d weekly", monthly, weekly)
 	}
 	for _, j := range n.jobStates() {
-		if _, closed := closedYearSpec(j.Name); closed != (j.Every == 31*24*time.Hour) {
+		if _, every := rareSpec(j.Name); every != j.Every {
 			t.Errorf("%s: every %v", j.Name, j.Every)
 		}
 	}

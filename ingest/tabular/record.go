@@ -46,7 +46,8 @@ func (e *RecordError) Unwrap() error { return e.Err }
 // is strict where leniency would hide damage: text after a closing quote and an
 // unclosed quote are errors, and no record grows beyond MaxRecord.
 //
-// A Loose reader is for tables whose quotes nobody escapes: see Loose.
+// A Loose reader is for tables whose quotes nobody escapes: see Loose; an Unquoted one
+// for those without any quoting.
 type Reader struct {
 	// Loose takes a quoted cell that goes on after its closing quote for what it most
 	// likely is, and counts it (LooseQuotes), in the place of ErrStrayQuote. A cell
@@ -56,6 +57,9 @@ type Reader struct {
 	// can be wrong, which shows as a record with another number of cells: whoever
 	// sets it compares that. Set it before the first Next.
 	Loose bool
+	// Unquoted is for a table in which no cell is ever quoted: a quote is a character
+	// like any other, wherever it stands. Set it before the first Next.
+	Unquoted bool
 
 	src  io.Reader
 	in   []byte // unread input is in[pos:]
@@ -126,8 +130,11 @@ func (r *Reader) Next() ([][]byte, error) {
 
 // record reads one record into text and ends; blank when its line was empty.
 func (r *Reader) record() (blank bool, err error) {
-	at := cellStart
-	start := 0
+	first := cellStart // of a cell
+	if r.Unquoted {
+		first = unquoted
+	}
+	at, start := first, 0
 	begun := false // whether the record has any byte
 	for {
 		if r.pos == len(r.in) {
@@ -172,7 +179,7 @@ func (r *Reader) record() (blank bool, err error) {
 				if start, err = r.endCell(); err != nil {
 					return false, err
 				}
-				at = cellStart
+				at = first
 			case '\n':
 				if n := len(r.text); n > start && r.text[n-1] == '\r' {
 					r.text = r.text[:n-1]
@@ -244,7 +251,7 @@ func (r *Reader) last(at position, start int, begun bool) (blank bool, err error
 		return false, io.EOF
 	}
 	r.open = true
-	if n := len(r.text); at == unquoted && r.text[n-1] == '\r' {
+	if n := len(r.text); at == unquoted && n > 0 && r.text[n-1] == '\r' {
 		r.text = r.text[:n-1]
 		if len(r.ends) == 0 && len(r.text) == 0 {
 			return true, nil

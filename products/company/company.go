@@ -39,7 +39,7 @@ func verify() operation.Operation {
 			"y un bloque con SOURCE_NOT_LOADED o SOURCE_UNAVAILABLE no se pudo consultar y no equivale a «no aparece».\n\n" +
 			"Con ?en_fecha=AAAA-MM-DD dice además, de los listados 69-B y 69-B Bis, qué se puede afirmar de ese día, en tres partes que no son lo mismo: " +
 			"version_en_fecha (qué dice el listado de la autoridad a esa fecha), efectiva (qué situación estaba vigente según las fechas oficiales de los renglones de hoy) y " +
-			"conocida (desde qué versión respondía este servicio). De las listas del artículo 69 dice version_en_fecha. Cuesta lo mismo.",
+			"conocida (desde qué versión respondía este servicio). De las listas del artículo 69 y de los proveedores sancionados dice version_en_fecha. Cuesta lo mismo.",
 		Service: "COMPANY",
 		Prefix:  "COM",
 		Charged: []string{"COMPANY_OK"},
@@ -48,12 +48,12 @@ func verify() operation.Operation {
 			rfcParam(),
 			{
 				Name: "sancionados", In: operation.InQuery, Default: true,
-				Description: "false deja fuera el directorio de proveedores sancionados: el bloque proveedores_sancionados es null.",
+				Description: "false deja fuera el directorio de proveedores sancionados: el bloque proveedores_sancionados es null. El precio es el mismo.",
 				Schema:      &jsonschema.Schema{Type: "boolean"},
 			},
 			{
 				Name: enFecha, In: operation.InQuery, Parse: parseEnFecha,
-				Description: "Día pasado, AAAA-MM-DD (Ciudad de México), del 1900-01-01 a hoy. Los bloques sat_69b, sat_69b_bis y sat_art69 llevan entonces en_fecha, y la respuesta, conocida.",
+				Description: "Día pasado, AAAA-MM-DD (Ciudad de México), del 1900-01-01 a hoy. Los bloques sat_69b, sat_69b_bis, sat_art69 y proveedores_sancionados llevan entonces en_fecha, y la respuesta, conocida.",
 				Schema:      &jsonschema.Schema{Type: "string", Format: "date"},
 			},
 		},
@@ -62,6 +62,7 @@ func verify() operation.Operation {
 			example("definitivo", "RFC en el listado 69-B, situación Definitivo", "/v1/empresa/EFO010101AA1"),
 			example("sin_coincidencia", "RFC que no aparece en la versión consultada", "/v1/empresa/LIM010101AA1?sancionados=false"),
 			example("articulo_69", "RFC en la lista Firmes del artículo 69", "/v1/empresa/FIR010101AA1"),
+			example("sancionado", "Proveedor sancionado: una inhabilitación, una vencida y una multa", "/v1/empresa/SAN010101AA1"),
 			example("en_fecha", "Qué se puede afirmar de un día pasado", "/v1/empresa/SEN010101AA1?en_fecha=2018-12-31"),
 		},
 		Ask: ask,

@@ -31,9 +31,7 @@ func answer() *jsonschema.Schema {
 		op.F("advertencia", op.Text("Lo que este resultado no es.")),
 		op.F("contratacion_publica", procurement()),
 		op.Maybe("en_fecha", op.Day("Día pasado por el que se preguntó. Solo con ?en_fecha=.")),
-		op.F("proveedores_sancionados", op.OrNull(op.Object(
-			op.F("estado", op.OneOf("", unavailable)),
-		))),
+		op.F("proveedores_sancionados", op.OrNull(sanctions())),
 		op.F("result_code", op.OneOf("COMPANY_OK: se consultó el listado 69-B y se cobra. SOURCE_UNAVAILABLE: no se pudo consultar y no se cobra.",
 			"COMPANY_OK", unavailable)),
 		op.F("rfc", op.Text("RFC consultado, normalizado.")),

@@ -26,7 +26,10 @@ var known = func() []*snapshots.Schema {
 	for i := range query.Contratos {
 		all = append(all, &query.Contratos[i])
 	}
-	return all
+	for i := range query.Sancionados {
+		all = append(all, &query.Sancionados[i])
+	}
+	return append(all, &query.SancionadosAbiertos, &query.SancionadosExportacion)
 }()
 
 // absent reports whether there is nothing to say of a source: its authority need

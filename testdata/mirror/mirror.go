@@ -92,6 +92,9 @@ func File(stage int, name string) (content []byte, ok bool) {
 	if content, ok := contractsFile(stage, name); ok {
 		return content, true
 	}
+	if content, ok := sanctionsFile(stage, name); ok {
+		return content, true
+	}
 	name = strings.TrimPrefix(name, container)
 	if content, ok := art69File(stage, name); ok {
 		return content, true
@@ -164,6 +167,9 @@ func Handler(stage func() int) http.Handler {
 		}
 		if strings.HasPrefix(r.URL.Path, contracts) {
 			kind, modified = "text/csv", contractsModified(n, r.URL.Path)
+		}
+		if as, at, ok := sanctionsKind(n, r.URL.Path); ok {
+			kind, modified = as, at
 		}
 		w.Header().Set("Content-Type", kind)
 		w.Header().Set("ETag", etag(content))
