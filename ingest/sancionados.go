@@ -9,12 +9,12 @@ const (
 	// openSanctions publishes the table without RFC; nobody here knows whether it still
 	// answers.
 	openSanctions = "https://datosabiertos.funcionpublica.gob.mx"
-	// directoryPage shows the directory to people: what it gets over the network is
+	// directory shows the directory to people: what it gets over the network is
 	// signed, so no program asks for it, and whoever wants it saves the answer.
-	directoryPage = "https://directoriosancionados.buengobierno.gob.mx/"
-	// platformPage is that of the national platform; no public address without a key is
+	directory = "https://directoriosancionados.buengobierno.gob.mx"
+	// platform is the page of the national platform; no public address without a key is
 	// known of its System 3.
-	platformPage = "https://www.plataformadigitalnacional.org/"
+	platform = "https://www.plataformadigitalnacional.org"
 )
 
 // sanctionSources are those with RFC, and those without. Paths of files that have no
@@ -23,19 +23,19 @@ func sanctionSources() []Source {
 	return []Source{
 		{
 			Schema: query.Sancionados[0], MaxBytes: sancionados.MaxDirectorio, Read: sancionados.ReadDirectorio,
-			page: directoryPage, path: "/sancionados/particularesSancionadosPro.json",
+			base: directory, page: directory + "/", path: "/sancionados/particularesSancionadosPro.json",
 		},
 		{
 			Schema: query.Sancionados[1], MaxBytes: sancionados.MaxPDN, Read: sancionados.ReadPDN1,
-			page: platformPage, path: "/sancionados/psancionados.json",
+			base: platform, page: platform + "/", path: "/sancionados/psancionados.json",
 		},
 		{
 			Schema: query.Sancionados[2], MaxBytes: sancionados.MaxPDN, Read: sancionados.ReadPDN2Morales,
-			page: platformPage, path: "/sancionados/faltas_graves_personas_morales.json",
+			base: platform, page: platform + "/", path: "/sancionados/faltas_graves_personas_morales.json",
 		},
 		{
 			Schema: query.Sancionados[3], MaxBytes: sancionados.MaxPDN, Read: sancionados.ReadPDN2Fisicas,
-			page: platformPage, path: "/sancionados/faltas_graves_personas_fisicas.json",
+			base: platform, page: platform + "/", path: "/sancionados/faltas_graves_personas_fisicas.json",
 		},
 		{
 			Schema: query.SancionadosAbiertos, MaxBytes: sancionados.MaxAbiertos, Read: sancionados.ReadAbiertos,
@@ -43,7 +43,7 @@ func sanctionSources() []Source {
 		},
 		{
 			Schema: query.SancionadosExportacion, MaxBytes: sancionados.MaxExportacion, Read: sancionados.ReadExportacion,
-			page: directoryPage, path: "/sancionados/Proveedores_Contratistas_Sancionados.xlsx",
+			base: directory, page: directory + "/", path: "/sancionados/Proveedores_Contratistas_Sancionados.xlsx",
 		},
 	}
 }

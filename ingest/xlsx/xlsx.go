@@ -135,7 +135,7 @@ const (
 func each(name string, r *safexml.Reader, start func(e *safexml.Event) error) error {
 	for {
 		e, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
@@ -210,7 +210,7 @@ func (b *book) readStrings() error {
 	in := inside{}
 	for {
 		e, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
@@ -256,7 +256,7 @@ func (b *book) rows(sheet string, row func(number int, cells []string) error) er
 	s := reading{book: b}
 	for {
 		e, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
