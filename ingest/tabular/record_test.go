@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -241,4 +242,37 @@ func TestLooseReader(t *testing.T) {
 			t.Errorf("%.20q: %v, want %v", text, err, want)
 		}
 	}
+}
+
+// TestUnquoted: where no cell is quoted, a quote is a character wherever it stands.
+func TestUnquoted(t *testing.T) {
+	f := func(text string, want ...[]string) {
+		t.Helper()
+		r := NewReader(strings.NewReader(text))
+		r.Unquoted = true
+		var got [][]string
+		for {
+			cells, err := r.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatalf("%q: %v", text, err)
+			}
+			var record []string
+			for _, c := range cells {
+				record = append(record, string(c))
+			}
+			got = append(got, record)
+		}
+		if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want) {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	f("\"A\" S.A.,b\"\n\"c,\"\"\r\n", []string{`"A" S.A.`, `b"`}, []string{`"c`, `""`})
+	f(",", []string{"", ""})
+	f(",\r", []string{"", ""})
+	f("\n,\n\r\n", []string{"", ""})
+	f("\"", []string{`"`})
+	f("")
 }
