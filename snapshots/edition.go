@@ -1,11 +1,9 @@
 package snapshots
 
 import (
-	"errors"
 	"sync"
 	"sync/atomic"
 
-	"cotejo/checks"
 	"cotejo/index"
 )
 
@@ -31,12 +29,15 @@ type Source struct {
 	version  *Version  // the last of versions
 	versions []Version // of chain
 	chain    []ChainVersion
-	rows     *index.Sorted
-	history  *index.Sorted
+	served   *served
+	rows     *index.Sorted // of served
+	history  *index.Sorted // of served
 }
 
 // OpenEdition opens an edition after comparing every file that it reads with
-// its hash, and every manifest with itself and with the edition. The caller
+// its hash, and every manifest with itself and with the edition. A file that
+// another edition of this catalogue has open was compared when that was opened. It
+// lets other goroutines go first, so that requests do not wait for it. The caller
 // owns one reference. Official bytes are compared when they are read.
 func (c *Catalogue) OpenEdition(m EditionManifest) (_ *Edition, err error) {
 	if m.Number == 0 && m.SHA256 == emptyEdition().SHA256 {
@@ -61,8 +62,8 @@ func (c *Catalogue) OpenEdition(m EditionManifest) (_ *Edition, err error) {
 		}
 		e.sources = append(e.sources, s)
 		e.byID[s.entry.Source] = s
-		if err := s.fill(&table); err != nil {
-			return nil, err
+		for _, key := range s.served.mentions {
+			table.Add(key, s.bit)
 		}
 	}
 	if e.table, err = table.Build(); err != nil {
@@ -86,47 +87,11 @@ func (c *Catalogue) openSource(entry *EditionEntry, bit uint) (*Source, error) {
 	for _, v := range chain {
 		s.chain = append(s.chain, ChainVersion{v.SHA256, v.Corte, v.OrderDate, v.Rows, v.Suppressed})
 	}
-	if s.rows, err = c.openSorted(*s.version.RowsFile); err != nil {
+	if s.served, err = c.opened.serve(servedKey{*s.version.RowsFile, entry.History}); err != nil {
 		return nil, err
 	}
-	if s.history, err = c.openSorted(entry.History); err != nil {
-		return nil, errors.Join(err, s.rows.Close())
-	}
+	s.rows, s.history = s.served.rows, s.served.history
 	return s, nil
-}
-
-// fill adds what the source mentions. Every row that can be found has a
-// history, so the second walk adds nothing to the first but the rows that are
-// gone; both are walked because a mention that the table lacks would be
-// answered «no aparece». What does not have the form of an RFC cannot be asked
-// for and has no place in the table; readers count it (rfc_no_reconocidos).
-func (s *Source) fill(table *index.TableBuilder) error {
-	var last []byte
-	add := func(key, value []byte) error {
-		end := 0
-		for end < len(key) && key[end] != 0 {
-			end++
-		}
-		if string(key[:end]) == string(last) {
-			return nil
-		}
-		last = append(last[:0], key[:end]...)
-		if packed, ok := checks.PackRFC(last); ok {
-			table.Add(packed, s.bit)
-		}
-		return nil
-	}
-	err := s.rows.Prefix(nil, func(key, value []byte) error {
-		if suppressedRow(value) {
-			return nil
-		}
-		return add(key, value)
-	})
-	if err != nil {
-		return damaged(*s.version.RowsFile, err)
-	}
-	last = last[:0]
-	return damaged(s.entry.History, s.history.Prefix(nil, add))
 }
 
 // Manifest describes the edition; it must not be changed.
@@ -170,13 +135,11 @@ func (e *Edition) retain() bool {
 }
 
 func (e *Edition) close() {
-	// All of it was only read: an error while closing loses nothing.
 	for _, s := range e.sources {
-		_ = s.rows.Close()
-		_ = s.history.Close()
+		s.c.opened.leaveServed(s.served)
 	}
 	if e.table != nil {
-		_ = e.table.Close()
+		_ = e.table.Close() // nothing was written: an error loses nothing
 	}
 	if e.opened != nil {
 		e.opened.leave()

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"cotejo/checks"
+	"cotejo/index"
 )
 
 // openResources counts what this process holds open inside dir: descriptors and
@@ -347,8 +348,13 @@ func TestDamageWhileServing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.rows.Close()
-	defer s.history.Close()
+	defer c.opened.leaveServed(s.served)
+	for file, unread := range map[File]**index.Sorted{*s.version.RowsFile: &s.rows, s.entry.History: &s.history} {
+		if *unread, err = c.openSorted(file); err != nil {
+			t.Fatal(err)
+		}
+		defer (*unread).Close()
+	}
 	find := func() error { return s.Find("AAA010101AAA", func(Row) error { return nil }) }
 	past := func() error { return s.Past("AAA010101AAA", func(Past) error { return nil }) }
 	scribble(t, c.path(s.version.RowsFile.Path))
@@ -472,4 +478,55 @@ func benchText(n int) string {
 		fmt.Fprintf(&b, "%d|%s|500-05-2018-%d de fecha 01 de junio de 2018|Comercializadora %d, S.A. de C.V.|Presunto\n", i, benchRFC(i), i, i*7919)
 	}
 	return b.String()
+}
+
+// TestSwapOpensWhatIsNew: an edition takes the files that the one before has open,
+// and they outlive whichever of the two ends first. With the last one they are
+// closed, and compared again when they are opened.
+func TestSwapOpensWhatIsNew(t *testing.T) {
+	c := newTest(t)
+	other := testSchema
+	other.Source = "otra"
+	publish(t, c, other, 1, "1|QQQ020202QQ1|1|Beta|Presunto\n")
+	publish(t, c, testSchema, 1, textOne)
+	live, err := NewLive(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := live.Acquire()
+	kept := first.Source("otra")
+	rows, aside := c.path(kept.Version().RowsFile.Path), filepath.Join(t.TempDir(), "filas")
+	if err := os.Rename(rows, aside); err != nil {
+		t.Fatal(err)
+	}
+	publish(t, c, testSchema, 2, textTwo)
+	if swapped, err := live.Refresh(); !swapped || err != nil {
+		t.Fatalf("Refresh = %v, %v: a file that was open is opened again", swapped, err)
+	}
+	first.Release()
+	second := live.Acquire()
+	s := second.Source("otra")
+	if rows := found(t, s, "QQQ020202QQ1"); len(rows) != 1 || s.rows != kept.rows {
+		t.Errorf("the second edition finds %v, in the files of the first: %v", rows, s.rows == kept.rows)
+	}
+	if key, _ := checks.PackRFC("QQQ020202QQ1"); second.Mentions(key) != 1<<s.Bit() {
+		t.Errorf("the second edition mentions it in %b", second.Mentions(key))
+	}
+	m := *second.Manifest()
+	second.Release()
+	if err := live.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if len(c.opened.served) != 0 {
+		t.Errorf("%d pairs of files stay open", len(c.opened.served))
+	}
+	_, err = c.OpenEdition(m)
+	wantCorrupt(t, err, kept.Version().RowsFile.Path)
+	if len(c.opened.served) != 0 {
+		t.Errorf("%d pairs of files stay open after an opening that failed", len(c.opened.served))
+	}
+	if err := os.Rename(aside, rows); err != nil {
+		t.Fatal(err)
+	}
+	openEdition(t, c, m)
 }

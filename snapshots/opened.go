@@ -12,15 +12,16 @@ import (
 // reads them.
 const maxOpened = 32
 
-// opened keeps the rows files of past versions open for everyone who reads this
-// catalogue, so that a file is compared with its hash once and not for every
-// question. What was used longest ago is closed first, and everything with the
-// last edition.
+// opened keeps files open for everyone who reads this catalogue, so that a file is
+// compared with its hash once: what editions serve (served.go), as long as one has
+// it, and the rows files of past versions, not for every question. Of these, what
+// was used longest ago is closed first, and everything with the last edition.
 type opened struct {
 	c *Catalogue
 
 	mu       sync.Mutex // never held while a file is read
 	editions int        // open ones
+	served   map[servedKey]*served
 	files    map[File]*openFile
 	clock    uint64
 }
