@@ -22,7 +22,7 @@ var (
 
 // decidable are the faults of a table that can be read: a person who has looked
 // may know better.
-var decidable = []string{tabular.FewerRows, tabular.OlderCut, tabular.FutureCut, tabular.Withdrawn, tabular.NoRows, tabular.Unended, tabular.OtherList, tabular.Changed}
+var decidable = []string{tabular.FewerRows, tabular.OlderCut, tabular.FutureCut, tabular.Withdrawn, tabular.NoRows, tabular.Unended, tabular.OtherList, tabular.Changed, tabular.Unread}
 
 // Accept puts a version in quarantine into service, because a person says so:
 // its kept official bytes are read again by today's reader, and become a version
@@ -93,6 +93,7 @@ func Accept(ctx context.Context, c *snapshots.Catalogue, versionID int, who, why
 	result.Decision = &d
 	if attempted { // what it found serves now
 		last.Outcome, last.VersionID, last.Faults = snapshots.OutcomeActivated, accepted.ID, nil
+		last.Notices = append(lacking(accepted), slices.DeleteFunc(last.Notices, func(n snapshots.Notice) bool { return n.Code == noticeUnread })...)
 		err = c.RecordAttempt(last)
 	}
 	return result, err

@@ -14,6 +14,13 @@ import (
 // new version may have. A fixed floor would block lists of three rows.
 const minShare = 90
 
+// Of the records of a file, one in unreadShare may have been left out because they
+// could not be read, and unreadFew in any.
+const (
+	unreadShare = 1000
+	unreadFew   = 5
+)
+
 // gates says why a table that could be read must not be served, nothing when it
 // may. active serves now and older is what the table would follow: the same, or
 // the version before it when the table is active under other dates, which may
@@ -87,7 +94,29 @@ func pastGates(sum *tabular.Summary) []snapshots.Fault {
 	if sum.Unended {
 		add(tabular.Unended, "la última de sus %d filas no termina en fin de línea, como en toda lista oficial: puede estar cortada; descárguelo de nuevo y compare el final con la publicación oficial", sum.Rows)
 	}
+	if bad := sum.Counts[tabular.UnreadRecords]; bad > max(unreadFew, (sum.Rows+bad)/unreadShare) {
+		add(tabular.Unread, "%s; revise sus comillas y compare el archivo con la publicación oficial. Lo que falta no se encontraría: acéptelo solo si eso no importa", leftOut(bad, sum.Rows))
+	}
 	return faults
+}
+
+// leftOut says how many records of a file were not read.
+func leftOut(bad, rows int) string {
+	return fmt.Sprintf("%d de sus %d registros (%.2f %%) no tienen las celdas de los títulos y se omitieron", bad, rows+bad, 100*float64(bad)/float64(rows+bad))
+}
+
+// noticeUnread is the code of the notice that a version in service lacks records.
+const noticeUnread = "REGISTROS_OMITIDOS"
+
+// lacking is a notice that what serves lacks records of its file; none when it has
+// all of them, or nothing serves.
+func lacking(serves *snapshots.Version) []snapshots.Notice {
+	if serves == nil || serves.Counts[tabular.UnreadRecords] == 0 {
+		return nil
+	}
+	return []snapshots.Notice{{Code: noticeUnread, Message: fmt.Sprintf(
+		"de la versión %d en servicio, %s: quien solo está en ellos no se encuentra. Se cuentan en %s; compárelos con la publicación oficial",
+		serves.ID, leftOut(serves.Counts[tabular.UnreadRecords], serves.Rows), tabular.UnreadRecords)}}
 }
 
 func withdrawnFault(gone, active *snapshots.Version) snapshots.Fault {

@@ -180,8 +180,13 @@ func (in *ingestion) record(r Result, failure error) error {
 	a := snapshots.Attempt{
 		Source: in.source.Schema.Source, At: civil.Timestamp(in.Now),
 		Outcome: string(r.Outcome), VersionID: r.Version.ID, Faults: r.Faults,
-		Notices: in.notices, Validators: in.validators,
+		Validators: in.validators,
 	}
+	serves := in.active
+	if r.Outcome == Activated {
+		serves = &r.Version
+	}
+	a.Notices = append(lacking(serves), in.notices...)
 	if failure != nil {
 		a.Outcome, a.Error = snapshots.OutcomeFailed, "falló en el equipo que carga las fuentes; vea ahí el error"
 		for _, known := range []error{ErrUnavailable, ErrTooLarge} {

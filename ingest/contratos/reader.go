@@ -9,8 +9,8 @@
 // The files quote badly: quotes inside unquoted cells are never escaped. They are
 // read loosely (tabular.Reader.Loose), and what that guessed wrongly shows as a
 // record that does not have the cells of the titles: its RFC cannot be believed, so
-// it is counted (Unreadable) and not kept, and a file with more than a few of them
-// is refused.
+// it is counted (tabular.UnreadRecords) and not kept. Whether a file with so many of
+// them serves is not decided here; one of hardly anything else is refused.
 //
 // It is pure: the same bytes give the same rows in the same order. layout.go says
 // which columns are found under which titles, mapper.go turns one record into one
@@ -36,19 +36,18 @@ const (
 	WithoutRFC  = "sin_rfc"                // kept and never found
 	ForeignRFCs = "rfc_de_extranjeros"     // EXT…: stands for a supplier without RFC; kept and never found
 	LooseQuotes = "comillas_supuestas"     // cells whose quotes were guessed
-	Unreadable  = "registros_ilegibles"    // not kept: their cells do not fit the titles
 	UnreadSums  = "importes_no_leidos"     // kept as published
 	Implausible = "importes_no_plausibles" // kept, and in no total
 	Undated     = "sin_fecha"              // none of signature, award and beginning can be read
 	OtherYears  = "de_otros_anios"         // contracts that say they are of another year
 )
 
-// Of a file, at most one record in unreadableShare may be unreadable, and
+// Of a file, less than one record in unreadableShare may be unreadable, and
 // unreadableFew in any; and one in ownShare of the records that tell their year must
 // be of the file's.
 const (
-	unreadableShare = 1000
-	unreadableFew   = 5
+	unreadableShare = 10
+	unreadableFew   = 100
 	ownShare        = 10
 )
 
@@ -165,9 +164,6 @@ func (r *reading) table(add func(snapshots.Row) error) error {
 
 // end judges the file as a whole.
 func (r *reading) end() error {
-	if bad := r.sum.Counts[Unreadable]; bad > max(unreadableFew, r.record/unreadableShare) {
-		return r.refuseUnreadable(bad)
-	}
 	if r.dated > 0 && r.own*ownShare < r.dated {
 		return tabular.Refuse(tabular.OtherList, fmt.Sprintf(
 			"solo %d de los %d contratos que dicen su año son de %d: parece el archivo de otro año; cárguelo con la fuente del suyo", r.own, r.dated, r.year))
@@ -178,9 +174,10 @@ func (r *reading) end() error {
 // unreadable counts a record whose cells do not fit the titles. What is far beyond
 // any file that could pass is not read to its end.
 func (r *reading) unreadable(got, want int) error {
-	r.sum.Counts[Unreadable]++
-	if bad := r.sum.Counts[Unreadable]; bad > 100 && bad > r.record/10 {
-		return r.refuseUnreadable(bad)
+	r.sum.Counts[tabular.UnreadRecords]++
+	if bad := r.sum.Counts[tabular.UnreadRecords]; bad > max(unreadableFew, r.record/unreadableShare) {
+		return tabular.Refuse(tabular.Broken, fmt.Sprintf(
+			"%d de %d registros no tienen las celdas de los títulos; el último visto empieza en la línea %d. Revise sus comillas%s", bad, r.record, r.records.Line(), advice))
 	}
 	// The last record may have been cut.
 	line := r.records.Line()
@@ -188,11 +185,6 @@ func (r *reading) unreadable(got, want int) error {
 		return tabular.Refuse(tabular.Truncated, fmt.Sprintf("el último registro (línea %d) tiene %d de %d columnas; descargue el archivo de nuevo", line, got, want))
 	}
 	return nil
-}
-
-func (r *reading) refuseUnreadable(bad int) error {
-	return tabular.Refuse(tabular.Broken, fmt.Sprintf(
-		"%d de %d registros no tienen las celdas de los títulos; el último visto empieza en la línea %d. Revise sus comillas%s", bad, r.record, r.records.Line(), advice))
 }
 
 // next is the next record; broken ones become refusals.

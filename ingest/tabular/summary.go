@@ -25,6 +25,7 @@ const (
 	Withdrawn = "RETIRADA"       // a person took it out of service
 	Changed   = "VALOR_CAMBIADO" // it says something else of what was published before
 	Rejected  = "RECHAZO"        // the server's refusal in the place of data
+	Unread    = "ILEGIBLES"      // too many of its records had to be left out
 	Failed    = "LECTOR"         // our own reader failed on it
 )
 
@@ -32,6 +33,7 @@ const (
 const (
 	UnassignedBytes   = "bytes_no_asignados"     // windows-1252 bytes without a character
 	EmptyRows         = "filas_vacias"           // rows without any text
+	UnreadRecords     = "registros_ilegibles"    // left out: their cells do not fit the titles
 	UnknownSituations = "situacion_desconocida"  // kept as published
 	UnreadDates       = "fechas_no_leidas"       // kept as published
 	SerialDates       = "fechas_en_serie_excel"  // days since 1899-12-30
