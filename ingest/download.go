@@ -68,6 +68,21 @@ var overHTTP = downloader{
 	jitter:   fullJitter,
 }
 
+// patientBytes is what one attempt has its time for: 100 kB/s. A source whose file
+// may be several times that has several times as long.
+const patientBytes = 90 << 20
+
+// patient is d with time for a file of up to max bytes. The least rate, which ends a
+// download that drips, stays.
+func (d *downloader) patient(max int64) *downloader {
+	p := *d
+	if times := time.Duration(max / patientBytes); times > 1 {
+		p.attempt *= times
+		p.deadline += p.attempt - d.attempt
+	}
+	return &p
+}
+
 // brief is d with less patience, for small files that one can do without.
 func (d *downloader) brief() *downloader {
 	b := *d

@@ -174,3 +174,26 @@ func TestMirror(t *testing.T) {
 		t.Error(fmt.Sprint(fx.versions(), " versions, edition ", fx.edition()))
 	}
 }
+
+// TestPatience: a year of contracts of the largest size arrives within one attempt
+// over a line of 1 Mbit/s; small lists have the time that they had.
+func TestPatience(t *testing.T) {
+	f := func(id string, bytes int64, enough bool) {
+		t.Helper()
+		s, ok := Lookup(id)
+		if !ok {
+			t.Fatal(id)
+		}
+		d := downloader{attempt: 15 * time.Minute, deadline: 40 * time.Minute}
+		p := d.patient(s.MaxBytes)
+		if took := time.Duration(bytes*8/1_000_000) * time.Second; (took < p.attempt) != enough {
+			t.Errorf("%s: %v for what takes %v", id, p.attempt, took)
+		}
+		if p.deadline-p.attempt != d.deadline-d.attempt {
+			t.Errorf("%s: %v in all", id, p.deadline)
+		}
+	}
+	f("compranet_2025", 188<<20, true)
+	f("sat_69b", 5<<20, true)
+	f("sat_69b", 188<<20, false)
+}

@@ -105,7 +105,11 @@ func (in *ingestion) reach() (*downloader, error) {
 	} else if lacks := in.source.Lacks(access); lacks != "" {
 		return nil, fmt.Errorf("%w: %s", ErrUnconfigured, lacks)
 	}
-	return overHTTP.reach(in.source.Schema.Source, access)
+	d, err := overHTTP.reach(in.source.Schema.Source, access)
+	if err != nil {
+		return nil, err
+	}
+	return d.patient(in.source.MaxBytes), nil
 }
 
 // attempt takes one answer of the server. A body that ends early is worth

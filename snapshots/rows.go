@@ -22,7 +22,7 @@ const chunkBytes = 4 << 20
 
 // heldBytes is how much of a version's rows is held in memory before it is
 // sorted and put aside. A constant of the machine, never of the result.
-const heldBytes = 32 << 20
+const heldBytes = 16 << 20
 
 // rows collects the rows of one version in any order, without garbage per row,
 // and writes them in key order. It holds at most heldBytes of them in memory;
