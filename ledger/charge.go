@@ -110,7 +110,7 @@ func (c Charge) prepare(l *Ledger, account AccountID) (prepared, error) {
 // valid asserts what every later reader relies on.
 func (c *Charge) valid(perm *permutation) error {
 	r, id := &c.Record, &c.Record.ID
-	if !validPrefix(id.Prefix) || !validDay(id.Day) || perm.code(id.Prefix, id.Day, id.Counter) != id.Code {
+	if id.Prefix == OrderPrefix || !perm.given(id) {
 		return fmt.Errorf("ledger: el verification_id %v no salió de NextID", r.ID)
 	}
 	for _, s := range []string{r.Service, r.Code, r.Operation} {
@@ -243,13 +243,12 @@ func (p *preparedCharge) Apply(tx *Tx) (Result, error) {
 }
 
 func (tx *Tx) hasRecord(key []byte) (bool, error) {
-	if tx.seq.unused.certainly(key) {
-		tx.key = appendKey(tx.key[:0], tx.account, spaceRecord, key)
-		return tx.seq.pending.find(tx.key) != nil, nil
+	tx.key = appendKey(tx.key[:0], tx.account, spaceRecord, key)
+	if tx.seq.pending.find(tx.key) != nil || tx.seq.pending.blocks > 0 && tx.pendingRecords(key, 1) {
+		return true, nil
 	}
-	_, err := tx.Get(spaceRecord, key)
-	if errors.Is(err, store.ErrNotFound) {
+	if tx.seq.unused.certainly(key) {
 		return false, nil
 	}
-	return err == nil, err
+	return tx.storedRecords(key, 1)
 }

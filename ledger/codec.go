@@ -127,12 +127,34 @@ func (d *decoder) count(size int) int {
 	return int(n)
 }
 
+// ordinal reads the position of something in an order, or a count of such.
+func (d *decoder) ordinal() int {
+	v := d.uvarint()
+	if v > maxOrdinal {
+		d.fail()
+		return 0
+	}
+	return int(v)
+}
+
+// id reads an id without its code.
+func (d *decoder) id() VerificationID {
+	return VerificationID{Prefix: string(d.take(3)), Day: d.uint32(), Counter: d.uint32()}
+}
+
 // done reports a value that was cut, too long or of an unknown schema.
 func (d *decoder) done() error {
 	if d.bad || len(d.b) > 0 {
 		return errValue
 	}
 	return nil
+}
+
+// append appends all of the id but its code, which follows from the rest.
+func (id VerificationID) append(dst []byte) []byte {
+	dst = append(dst, id.Prefix...)
+	dst = binary.BigEndian.AppendUint32(dst, id.Day)
+	return binary.BigEndian.AppendUint32(dst, id.Counter)
 }
 
 func appendText(dst []byte, s string) []byte {

@@ -18,7 +18,6 @@ const (
 	MaxHoldUnits = 1_000_000
 
 	maxHolds = 64 // of one account at once
-	maxSteps = 16
 )
 
 var (
@@ -102,17 +101,29 @@ func (c Hold) Apply(tx *Tx) (Result, error) {
 	if err := tx.loadWallet(w); err != nil {
 		return nil, err
 	}
-	uses := min(c.Units, w.uses(c.Service, c.Now))
+	held, err := tx.hold(w, &c, 1)
+	if err != nil {
+		return nil, err
+	}
+	tx.putWallet(w)
+	return held, nil
+}
+
+// hold takes what the units from first to c.Units may cost. The wallet is the caller's
+// to put. When it refuses nothing was written and the wallet is as it was.
+func (tx *Tx) hold(w *wallet, c *Hold, first int64) (Held, error) {
+	rest, prices := c.Units-first+1, prices{c.Centavos, c.Steps}
+	uses := min(rest, w.uses(c.Service, c.Now))
 	balance := w.spendable(c.Now)
-	centavos := c.cost(uses+1, c.Units)
+	centavos := prices.cost(first+uses, c.Units)
 	if centavos > balance {
-		return nil, &FundsError{
+		return Held{}, &FundsError{
 			Service: c.Service, Price: centavos, Balance: balance,
-			Wanted: c.Units, Units: uses + c.affordable(uses+1, balance),
+			Wanted: rest, Units: uses + prices.affordable(first+uses, c.Units, balance),
 		}
 	}
 	if n := len(w.holds); n >= maxHolds && !slices.ContainsFunc(w.holds, func(h hold) bool { return h.lapsed(c.Now) }) {
-		return nil, ErrTooManyHolds
+		return Held{}, ErrTooManyHolds
 	}
 	tx.advance(w, c.Now)
 	m := tx.begin(w, c.Now, KindHold)
@@ -129,7 +140,6 @@ func (c Hold) Apply(tx *Tx) (Result, error) {
 	}
 	w.holds = append(w.holds, h)
 	tx.putMovement(w, m)
-	tx.putWallet(w)
 	return h.held(), nil
 }
 
@@ -147,59 +157,8 @@ func (c *Hold) valid(account AccountID) error {
 		return fmt.Errorf("ledger: se retiene para 1 a %d unidades, no para %d", MaxHoldUnits, c.Units)
 	case !c.Until.After(c.Now) || c.Until.After(c.Now.Add(MaxHold)):
 		return fmt.Errorf("ledger: una retención dura más de 0 y a lo más %v, no %v", MaxHold, c.Until.Sub(c.Now))
-	case len(c.Steps) > maxSteps:
-		return fmt.Errorf("ledger: una retención lleva a lo más %d escalones, no %d", maxSteps, len(c.Steps))
 	}
-	last := Step{1, c.Centavos}
-	for i := -1; ; i++ {
-		if last.Centavos <= 0 || last.Centavos > MaxCentavos {
-			return fmt.Errorf("ledger: el precio de cada unidad debe ser de 1 a %d centavos, no de %d", MaxCentavos, last.Centavos)
-		}
-		if i+1 == len(c.Steps) {
-			return nil
-		}
-		if c.Steps[i+1].From <= last.From {
-			return fmt.Errorf("ledger: el escalón desde la unidad %d no sigue al de la %d", c.Steps[i+1].From, last.From)
-		}
-		last = c.Steps[i+1]
-	}
-}
-
-// stretch is the price of a unit, and the last unit that costs as much.
-func (c *Hold) stretch(unit int64) (centavos, last int64) {
-	centavos = c.Centavos
-	for _, s := range c.Steps {
-		if s.From > unit {
-			return centavos, s.From - 1
-		}
-		centavos = s.Centavos
-	}
-	return centavos, MaxHoldUnits
-}
-
-// cost is that of the units from from to to, both included.
-func (c *Hold) cost(from, to int64) (centavos int64) {
-	for from <= to {
-		price, last := c.stretch(from)
-		last = min(last, to)
-		centavos += price * (last - from + 1)
-		from = last + 1
-	}
-	return centavos
-}
-
-// affordable is how many units from from on a balance pays.
-func (c *Hold) affordable(from, balance int64) (units int64) {
-	for from <= c.Units {
-		price, last := c.stretch(from)
-		n := min(min(last, c.Units)-from+1, balance/price)
-		units += n
-		balance -= n * price
-		if from += n; from <= last {
-			break
-		}
-	}
-	return units
+	return prices{c.Centavos, c.Steps}.valid()
 }
 
 // Apply implements Command.

@@ -130,6 +130,20 @@ func (p *permutation) code(prefix string, day, counter uint32) uint32 {
 	return uint32(l)<<16 | uint32(r)
 }
 
+// complete sets the code of an id that was read without.
+func (p *permutation) complete(id *VerificationID) error {
+	if !validPrefix(id.Prefix) || !validDay(id.Day) {
+		return errValue
+	}
+	id.Code = p.code(id.Prefix, id.Day, id.Counter)
+	return nil
+}
+
+// given reports that an id is one of NextID's.
+func (p *permutation) given(id *VerificationID) bool {
+	return validPrefix(id.Prefix) && validDay(id.Day) && p.code(id.Prefix, id.Day, id.Counter) == id.Code
+}
+
 func (p *permutation) counter(prefix string, day, code uint32) uint32 {
 	l, r := uint16(code>>16), uint16(code)
 	for round := byte(rounds); round > 0; round-- {
@@ -182,11 +196,11 @@ type issuers struct {
 // taken: whoever comes meanwhile needs it too.
 type issuer struct {
 	mu sync.Mutex
-	block
+	leased
 }
 
-// block is counters of one day that one process may give.
-type block struct {
+// leased is counters of one day that one process may give.
+type leased struct {
 	day       uint32
 	next, end uint64
 }
@@ -209,28 +223,38 @@ func (i *issuers) of(prefix string) *issuer {
 // from (see Restored), ever returned, for the later of now's civil day and the
 // last day used. ErrExhausted after 2^32 ids of a prefix in a day.
 func (l *Ledger) NextID(ctx context.Context, prefix string, now time.Time) (VerificationID, error) {
+	id, _, err := l.NextIDs(ctx, prefix, now, 1)
+	return id, err
+}
+
+// NextIDs is NextID for n ids of one day with consecutive counters, or for as many as
+// count says, at least one, when a lease ends before. It returns the first of them.
+func (l *Ledger) NextIDs(ctx context.Context, prefix string, now time.Time, n int) (first VerificationID, count int, err error) {
 	if !validPrefix(prefix) {
-		return VerificationID{}, fmt.Errorf("ledger: el prefijo %q no son tres letras mayúsculas", prefix)
+		return first, 0, fmt.Errorf("ledger: el prefijo %q no son tres letras mayúsculas", prefix)
+	}
+	if n < 1 {
+		return first, 0, fmt.Errorf("ledger: se piden %d identificadores", n)
 	}
 	if err := validMoment(now); err != nil {
-		return VerificationID{}, err
+		return first, 0, err
 	}
 	today := civil.Of(now).Compact()
 	iss := l.ids.of(prefix)
 	iss.mu.Lock()
+	defer iss.mu.Unlock()
 	if iss.next == iss.end || today > iss.day {
 		res, err := l.Do(ctx, Global, leaseIDs{prefix, max(today, iss.day)})
 		if err != nil {
-			iss.mu.Unlock()
-			return VerificationID{}, err
+			return first, 0, err
 		}
-		iss.block = res.(block)
+		iss.leased = res.(leased)
 	}
-	id := VerificationID{Prefix: prefix, Day: iss.day, Counter: uint32(iss.next)}
-	iss.next++
-	iss.mu.Unlock()
-	id.Code = l.perm.code(prefix, id.Day, id.Counter)
-	return id, nil
+	first = VerificationID{Prefix: prefix, Day: iss.day, Counter: uint32(iss.next)}
+	count = int(min(uint64(n), iss.end-iss.next))
+	iss.next += uint64(count)
+	first.Code = l.perm.code(prefix, first.Day, first.Counter)
+	return first, count, nil
 }
 
 // lease is the stored state of a prefix: all counters below next are taken on
@@ -256,7 +280,7 @@ func (v *lease) decode(value []byte) error {
 }
 
 // leaseIDs takes ids of the later of day and the last day leased, up to the next
-// multiple of leaseLength. Its result is the block.
+// multiple of leaseLength. Its result is a leased.
 type leaseIDs struct {
 	prefix string
 	day    uint32
@@ -276,7 +300,7 @@ func (c leaseIDs) Apply(tx *Tx) (Result, error) {
 			v = w
 		}
 	}
-	b := block{v.day, v.next, (v.next/leaseLength + 1) * leaseLength}
+	b := leased{v.day, v.next, (v.next/leaseLength + 1) * leaseLength}
 	if b.end > idsADay {
 		return nil, ErrExhausted
 	}

@@ -26,6 +26,13 @@ const (
 	spaceUsage Space = 0x15 // org 8, sandbox 1, day 4, service → answers, and what paid for them
 	spaceDay   Space = 0x16 // ledger day 4 → number of its first movement
 
+	// Orders: org 8, sandbox 1, day 4, counter 4 of the order's id, and then
+	spaceOrder      Space = 0x17 // "" → what it is and how far it is
+	spaceOrderInput Space = 0x18 // number 4 → 0: its terms; from 1 on: a piece of its input
+	spaceOrderBlock Space = 0x19 // last ordinal 4 → prefix 3, day 4, last counter 4 of the block with it
+	// The key of a record's, with the counter of the last of the block → records
+	spaceBlock Space = 0x1a
+
 	// Of account 0 in shard 0 of every group; no account has it.
 	spaceChain Space = 0x01 // seq 8 → link
 

@@ -16,6 +16,7 @@ const (
 	KindUse                     // an answer of which no record is kept was paid
 	KindHold                    // something was reserved: it moved from lots to a hold
 	KindRelease                 // what was left of a hold went back to its lots
+	KindOrder                   // consecutive verifications of an order were paid
 )
 
 // Movement is one change of what an account can pay with: of package money, or of
@@ -29,13 +30,17 @@ type Movement struct {
 	Lots     []Split   // how much of each lot, in the order of their expiry
 	Balance  int64     // centavos: sum of all movements up to this one, held or not
 	Org      OrgID     // who asked; 0 for an expiry
-	Service  string    // of a charge, a use, a hold, and of individual uses
-	Hold     uint64    // that paid for a charge or use, or was released; 0: none
+	Service  string    // of a charge, a use, a hold, an order, and of individual uses
+	Hold     uint64    // that paid for a charge, use or order, or was released; 0: none
 	Until    time.Time // of a hold
 	Record   VerificationID
+	// Of an order: its verifications From to To, counted from 1, whose records have
+	// the counters from that of Record on. Each cost Unit, or a use if that is 0.
+	Order    VerificationID
+	From, To int
 	Input    [sha256.Size]byte // of a use: keyed hash of what was asked, or zero
 	Basis    string            // of a use: the tables that the answer rests on
-	Unit     int64             // of a credit of uses: centavos that each cost
+	Unit     int64             // centavos that each cost: of a credit of uses, and of an order
 	Reason   string            // of a credit
 }
 
@@ -105,16 +110,20 @@ func (m *Movement) append(dst []byte) []byte {
 	}
 	dst = appendText(dst, m.Service)
 	switch m.Kind {
-	case KindCharge, KindUse, KindRelease:
+	case KindCharge, KindUse, KindRelease, KindOrder:
 		dst = binary.AppendUvarint(dst, m.Hold)
 	case KindHold:
 		dst = appendMoment(dst, m.Until)
 	}
 	switch m.Kind {
 	case KindCharge:
-		dst = append(dst, m.Record.Prefix...)
-		dst = binary.BigEndian.AppendUint32(dst, m.Record.Day)
-		dst = binary.BigEndian.AppendUint32(dst, m.Record.Counter)
+		dst = m.Record.append(dst)
+	case KindOrder:
+		dst = m.Record.append(dst)
+		dst = m.Order.append(dst)
+		dst = binary.AppendUvarint(dst, uint64(m.From))
+		dst = binary.AppendUvarint(dst, uint64(m.To))
+		dst = binary.AppendUvarint(dst, uint64(m.Unit))
 	case KindUse:
 		dst = append(dst, m.Input[:]...)
 		dst = appendText(dst, m.Basis)
@@ -125,7 +134,35 @@ func (m *Movement) append(dst []byte) []byte {
 	return dst
 }
 
-// decode reads all but the number, which is the key. Record.Code stays zero.
+// Covers reports that the movement is what paid for the record.
+func (m *Movement) Covers(r *Record) bool {
+	if m.Number != r.Movement || m.Org != r.Org || m.Service != r.Service || r.Sandbox {
+		return false
+	}
+	switch m.Kind {
+	case KindCharge:
+		return m.Record == r.ID && m.Centavos == -r.Centavos && r.Ordinal == 0
+	case KindOrder:
+		first := r.ID
+		first.Counter -= uint32(r.Ordinal - m.From)
+		return m.From <= r.Ordinal && r.Ordinal <= m.To && m.Order == r.Order && m.Unit == r.Centavos &&
+			m.Record.Prefix == first.Prefix && m.Record.Day == first.Day && m.Record.Counter == first.Counter
+	}
+	return false
+}
+
+// Answers is for how many answers the movement paid.
+func (m *Movement) Answers() int {
+	switch m.Kind {
+	case KindCharge, KindUse:
+		return 1
+	case KindOrder:
+		return m.To - m.From + 1
+	}
+	return 0
+}
+
+// decode reads all but the number, which is the key. The codes of ids stay zero.
 func (m *Movement) decode(value []byte) error {
 	d := decode(value)
 	*m = Movement{
@@ -137,14 +174,20 @@ func (m *Movement) decode(value []byte) error {
 	}
 	m.Service = d.textLike(m.Service)
 	switch m.Kind {
-	case KindCharge, KindUse, KindRelease:
+	case KindCharge, KindUse, KindRelease, KindOrder:
 		m.Hold = d.uvarint()
 	case KindHold:
 		m.Until = d.moment()
 	}
 	switch m.Kind {
 	case KindCharge:
-		m.Record = VerificationID{Prefix: string(d.take(3)), Day: d.uint32(), Counter: d.uint32()}
+		m.Record = d.id()
+	case KindOrder:
+		m.Record, m.Order = d.id(), d.id()
+		m.From, m.To, m.Unit = d.ordinal(), d.ordinal(), d.centavos()
+		if m.From == 0 || m.To < m.From {
+			d.fail()
+		}
 	case KindUse:
 		copy(m.Input[:], d.take(len(m.Input)))
 		m.Basis = d.text()

@@ -30,6 +30,11 @@ type Record struct {
 	// Filled when read back:
 	Centavos int64
 	Movement uint64
+	// Of a record of an order: its id, the record's place in it, from 1, and what
+	// FillOrder was given to keep beside it.
+	Order   VerificationID
+	Ordinal int
+	Note    []byte
 }
 
 // How a record's text is coded.

@@ -164,13 +164,14 @@ func (r Reader) decodeMovement(m *Movement, key, value []byte) error {
 		return err
 	}
 	m.Number = binary.BigEndian.Uint64(key)
-	if m.Kind == KindCharge {
-		if !validPrefix(m.Record.Prefix) {
-			return errValue
-		}
-		m.Record.Code = r.perm.code(m.Record.Prefix, m.Record.Day, m.Record.Counter)
+	var err error
+	switch m.Kind {
+	case KindCharge:
+		err = r.perm.complete(&m.Record)
+	case KindOrder:
+		err = errors.Join(r.perm.complete(&m.Record), r.perm.complete(&m.Order))
 	}
-	return nil
+	return err
 }
 
 // firstOf is the number of the first movement of a day or of a later one, 0 when

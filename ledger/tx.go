@@ -128,6 +128,7 @@ type overlay struct {
 	undo    []undo
 	room    []byte // the keys and values of entries are cut from here
 	bytes   int    // copied since reset
+	blocks  int    // of records that were put since reset, or a few more
 }
 
 type entry struct {
@@ -175,7 +176,7 @@ func (o *overlay) reset() {
 	o.entries = o.entries[:0]
 	clear(o.index)
 	o.room = o.room[:0]
-	o.bytes = 0
+	o.bytes, o.blocks = 0, 0
 }
 
 func (o *overlay) find(key []byte) *entry {

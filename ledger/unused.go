@@ -30,6 +30,27 @@ func (u *unusedIDs) certainly(recordKey []byte) bool {
 	return bits != nil && bits[lower/64]&(1<<(lower%64)) == 0
 }
 
+// allCertainly is certainly for count ids of one lease, the first of which is that of the key.
+func (u *unusedIDs) allCertainly(recordKey []byte, count int) bool {
+	block, first := splitRecordKey(recordKey)
+	bits := u.blocks[block]
+	for n := int(first); bits != nil && n < int(first)+count; n++ {
+		if bits[n/64]&(1<<(n%64)) != 0 {
+			return false
+		}
+	}
+	return bits != nil
+}
+
+// used notes that count ids of one lease, up to that of the key, have records.
+func (u *unusedIDs) used(recordKey []byte, count int) {
+	block, last := splitRecordKey(recordKey)
+	bits := u.blocks[block]
+	for n := int(last) - count + 1; bits != nil && n <= int(last); n++ {
+		bits[n/64] |= 1 << (n % 64)
+	}
+}
+
 func splitRecordKey(key []byte) (b idBlock, lower uint16) {
 	copy(b.prefix[:], key[9:12])
 	b.day = binary.BigEndian.Uint32(key[12:])
@@ -42,10 +63,9 @@ func (u *unusedIDs) committed(e *entry) {
 	key := e.key[keyHead:]
 	switch Space(e.key[accountHead]) {
 	case spaceRecord:
-		block, lower := splitRecordKey(key)
-		if bits := u.blocks[block]; bits != nil {
-			bits[lower/64] |= 1 << (lower % 64)
-		}
+		u.used(key, 1)
+	case spaceBlock:
+		u.used(key, int(blockCount(e.value)))
 	case spaceLease:
 		var v lease
 		if v.decode(e.value) != nil {
