@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -147,6 +148,9 @@ func (b *storedBlock) record(r *Record, c *coded, perm *permutation, dst []byte)
 		return dst, err
 	}
 	r.Centavos, r.Movement = b.paid(at)
+	if dst == nil {
+		dst = make([]byte, 0, codedLen(c.registro)+codedLen(c.acta))
+	}
 	text, err := delta.Expand(dst, b.open[:b.base[0]], c.registro, maxRegistro)
 	n := len(text)
 	if err == nil {
@@ -157,6 +161,15 @@ func (b *storedBlock) record(r *Record, c *coded, perm *permutation, dst []byte)
 	}
 	r.Registro, r.Acta = text[len(dst):n:n], text[n:]
 	return text, nil
+}
+
+// codedLen is the length of what a code stands for, 0 when that is too much.
+func codedLen(code []byte) int {
+	n, _ := binary.Uvarint(code)
+	if n > maxRegistro {
+		return 0
+	}
+	return int(n)
 }
 
 // paid is what a record cost, by its place.
@@ -194,14 +207,13 @@ func (b *storedBlock) broken(err error) error {
 // is the record's.
 func (r Reader) blockOf(key []byte) (*storedBlock, error) {
 	var b *storedBlock
-	err := r.from.Scan(appendKey(nil, r.account, spaceBlock, key)[1:], after(appendKey(nil, r.account, spaceBlock, key[:recordKeyLen-4])[1:]),
-		func(k, v []byte) error {
-			b = new(storedBlock)
-			if err := b.read(k[keyHead-1:], append([]byte(nil), v...)); err != nil {
-				return err
-			}
-			return errFound
-		})
+	err := r.scanBetween(spaceBlock, key, after(key[:recordKeyLen-4]), func(k, v []byte) error {
+		b = new(storedBlock)
+		if err := b.read(k, bytes.Clone(v)); err != nil {
+			return err
+		}
+		return errFound
+	})
 	if err != nil && !errors.Is(err, errFound) {
 		return nil, err
 	}

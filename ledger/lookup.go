@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"bytes"
 	"errors"
 
 	"cotejo/store"
@@ -15,15 +14,11 @@ func (l *Ledger) Lookup(id VerificationID) (found Record, err error) {
 		err := withView(l.store, g, func(v store.View) error {
 			return scanAccounts(v, func(account AccountID) error {
 				r := Reader{v, account, l.perm}
-				return scanOwners(r, func(owner []byte) error {
-					key := append(owner, appendRecordKey(nil, 0, false, id)[ownerLen:]...)
-					value, err := r.Get(spaceRecord, key)
+				return r.scanOwners(func(owner []byte) error {
+					found, err = r.find(append(owner, appendRecordKey(nil, 0, false, id)[ownerLen:]...))
 					if errors.Is(err, store.ErrNotFound) {
 						return nil
 					} else if err != nil {
-						return err
-					}
-					if found, err = decodeRecord(key, value, r.perm, r.dictionary); err != nil {
 						return err
 					}
 					return errFound
@@ -42,28 +37,3 @@ func (l *Ledger) Lookup(id VerificationID) (found Record, err error) {
 // ownerLen is the length of what stands before the id in a record's key:
 // organization and sandbox flag.
 const ownerLen = 8 + 1
-
-// scanOwners calls fn with each distinct owner of records in the account.
-func scanOwners(r Reader, fn func(owner []byte) error) error {
-	next := appendKey(nil, r.account, spaceRecord, nil)[1:]
-	end := after(next)
-	for {
-		var owner []byte
-		err := r.from.Scan(next, end, func(k, _ []byte) error {
-			if len(k) != keyHead-1+recordKeyLen {
-				return errValue
-			}
-			owner = bytes.Clone(k[keyHead-1:][:ownerLen])
-			return errFound
-		})
-		if err == nil {
-			return nil
-		} else if !errors.Is(err, errFound) {
-			return err
-		}
-		next = after(append(next[:keyHead-1:keyHead-1], owner...))
-		if err := fn(owner); err != nil || next == nil {
-			return err
-		}
-	}
-}

@@ -131,12 +131,23 @@ func (r Reader) Find(org OrgID, sandbox bool, id VerificationID) (Record, error)
 	if !validPrefix(id.Prefix) {
 		return Record{}, store.ErrNotFound
 	}
-	key := appendRecordKey(nil, org, sandbox, id)
+	return r.find(appendRecordKey(nil, org, sandbox, id))
+}
+
+// find reads the record of a key, wherever it lies.
+func (r Reader) find(key []byte) (Record, error) {
 	value, err := r.Get(spaceRecord, key)
+	if err == nil {
+		return decodeRecord(key, value, r.perm, r.dictionary)
+	}
+	if !errors.Is(err, store.ErrNotFound) {
+		return Record{}, err
+	}
+	b, err := r.blockOf(key)
 	if err != nil {
 		return Record{}, err
 	}
-	return decodeRecord(key, value, r.perm, r.dictionary)
+	return b.find(binary.BigEndian.Uint32(key[recordKeyLen-4:]), r.perm)
 }
 
 // Records calls fn for every record of every account, for audits, until fn
@@ -163,13 +174,4 @@ func withView(s store.Store, g store.Group, fn func(store.View) error) (err erro
 	return fn(v)
 }
 
-func (r Reader) scanRecords(fn func(Record) error) error {
-	find := r.lastDictionary()
-	return r.Scan(spaceRecord, nil, func(key, value []byte) error {
-		record, err := decodeRecord(key, value, r.perm, find)
-		if err != nil {
-			return err
-		}
-		return fn(record)
-	})
-}
+func (r Reader) scanRecords(fn func(Record) error) error { return r.scanRange(nil, nil, fn) }

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"encoding/binary"
-	"errors"
 	"slices"
 
 	"cotejo/store"
@@ -73,7 +72,6 @@ func (r Reader) RecordsAfter(org OrgID, sandbox bool, id VerificationID, to uint
 		}
 		cursors = append(cursors, c)
 	}
-	find := r.lastDictionary()
 	for {
 		day := to + 1
 		for _, c := range cursors {
@@ -93,15 +91,7 @@ func (r Reader) RecordsAfter(org OrgID, sandbox bool, id VerificationID, to uint
 			if c.next == nil {
 				c.next = whole
 			}
-			key := func(k []byte) []byte { return appendKey(nil, r.account, spaceRecord, k)[1:] }
-			err := r.from.Scan(key(c.next), after(key(whole)), func(k, value []byte) error {
-				record, err := decodeRecord(k[keyHead-1:], value, r.perm, find)
-				if err != nil {
-					return err
-				}
-				return fn(record)
-			})
-			if err != nil {
+			if err := r.scanRange(c.next, after(whole), fn); err != nil {
 				return err
 			}
 			c.next = nil
@@ -118,41 +108,24 @@ func appendRecordDay(owner []byte, prefix string, day uint32) []byte {
 
 // prefixes are those of the owner's ids, ascending.
 func (r Reader) prefixes(owner []byte) (list []string, err error) {
-	next := appendKey(nil, r.account, spaceRecord, owner)[1:]
-	end := after(next)
-	for next != nil {
+	end := after(owner)
+	for next := owner; next != nil; {
 		key, err := r.first(next, end)
 		if key == nil || err != nil {
 			return list, err
 		}
 		list = append(list, string(key[ownerLen:ownerLen+3]))
-		next = after(appendKey(nil, r.account, spaceRecord, key[:ownerLen+3])[1:])
+		next = after(key[:ownerLen+3])
 	}
 	return list, nil
 }
 
 // recordDay is the first day from day on with a record, 0 when there is none.
 func (r Reader) recordDay(owner []byte, prefix string, day uint32) (uint32, error) {
-	lower := appendKey(nil, r.account, spaceRecord, appendRecordDay(owner, prefix, day))[1:]
+	lower := appendRecordDay(owner, prefix, day)
 	key, err := r.first(lower, after(lower[:len(lower)-4]))
 	if key == nil || err != nil {
 		return 0, err
 	}
 	return binary.BigEndian.Uint32(key[ownerLen+3:]), nil
-}
-
-// first is the first record's key from lower on, nil when there is none below
-// upper.
-func (r Reader) first(lower, upper []byte) (key []byte, err error) {
-	err = r.from.Scan(lower, upper, func(k, _ []byte) error {
-		if len(k) != keyHead-1+recordKeyLen {
-			return errValue
-		}
-		key = slices.Clone(k[keyHead-1:])
-		return errFound
-	})
-	if errors.Is(err, errFound) {
-		err = nil
-	}
-	return key, err
 }
