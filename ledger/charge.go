@@ -186,6 +186,9 @@ func (p *preparedCharge) Apply(tx *Tx) (Result, error) {
 		if err != nil {
 			return nil, err
 		}
+		if earlier != nil && earlier.id.Prefix == OrderPrefix {
+			return nil, ErrKeyReused
+		}
 		if earlier != nil {
 			return Charged{Earlier: &earlier.id}, nil
 		}

@@ -21,6 +21,7 @@ type Report struct {
 	Accounts  int // with a wallet or records
 	Movements int
 	Records   int
+	Orders    int
 	Balance   int64 // centavos in all open lots and holds, of all accounts
 	// Violations are the broken invariants, at most maxViolations of them.
 	Violations []Violation
@@ -54,6 +55,9 @@ const maxViolations = 100
 //     holds: what each took from lots was paid, given back or is there;
 //   - each charge has the one record that names it, and each charged record the
 //     one movement; a use has a movement and no record;
+//   - the blocks of an order hold its ordinals from 1 on without gap or overlap, each
+//     position was paid by a use or at its price, by the one movement that names
+//     it, and the order says how many there are and what they cost;
 //   - each record decodes, its acta holds the SHA-256 of its registro and the id
 //     of its key, and its id was leased before;
 //   - what is counted of a day as charged is what its movements charged, and the
@@ -146,6 +150,7 @@ type checker struct {
 	open  wallet // the lots that the movements leave
 	sum   int64
 	last  uint64
+	paid  Movement // that was looked at last
 	usage checkedUsage
 }
 
@@ -159,7 +164,7 @@ func (c *checker) account(r Reader) error {
 	if err := c.ctx.Err(); err != nil {
 		return err
 	}
-	c.at, c.open, c.sum, c.last = r, wallet{}, 0, 0
+	c.at, c.open, c.sum, c.last, c.paid = r, wallet{}, 0, 0, Movement{}
 	c.usage.reset()
 	before := c.report.Movements + c.report.Records
 	var w wallet
@@ -194,7 +199,7 @@ func (c *checker) account(r Reader) error {
 	if c.open.day != w.day {
 		c.fault("el saldo dice que su último día es %d y los movimientos llegan al %d", w.day, c.open.day)
 	}
-	if err := errors.Join(c.records(), c.once(), c.days(), c.counts()); err != nil {
+	if err := errors.Join(c.records(), c.blocks(), c.orders(), c.once(), c.days(), c.counts()); err != nil {
 		return err
 	}
 	c.report.Balance += c.sum
@@ -253,7 +258,7 @@ func (c *checker) record(r *Record) {
 	if acta.ID != r.ID.String() {
 		c.fault("registro %v: el acta dice %q", r.ID, acta.ID)
 	}
-	if v := c.leases[r.ID.Prefix]; r.ID.Day > v.day || r.ID.Day == v.day && uint64(r.ID.Counter) >= v.next {
+	if v := c.leases[r.ID.Prefix]; !v.gave(&r.ID) {
 		c.fault("registro %v: su identificador no estaba apartado", r.ID)
 	}
 	if r.Movement == 0 {
@@ -262,17 +267,14 @@ func (c *checker) record(r *Record) {
 		}
 		return
 	}
-	v, err := c.at.Get(spaceMovement, movementKey(r.Movement))
-	var m Movement
-	if err == nil {
-		err = m.decode(v)
+	if c.paid.Number != r.Movement { // a movement of an order pays many
+		var err error
+		if c.paid, err = c.at.Movement(r.Movement); err != nil {
+			c.fault("registro %v: su movimiento %d: %v", r.ID, r.Movement, err)
+			return
+		}
 	}
-	if err != nil {
-		c.fault("registro %v: su movimiento %d: %v", r.ID, r.Movement, err)
-		return
-	}
-	if m.Kind != KindCharge || m.Centavos != -r.Centavos || m.Org != r.Org || r.Sandbox ||
-		m.Record.Prefix != r.ID.Prefix || m.Record.Day != r.ID.Day || m.Record.Counter != r.ID.Counter {
+	if !c.paid.Covers(r) {
 		c.fault("registro %v: el movimiento %d es de otro registro", r.ID, r.Movement)
 	}
 }

@@ -42,6 +42,8 @@ func (c *checker) movement(m *Movement) error {
 		}
 	case KindUse:
 		c.spend(m)
+	case KindOrder:
+		c.spendOrder(m)
 	case KindHold:
 		c.hold(m)
 	case KindRelease:
@@ -54,7 +56,7 @@ func (c *checker) movement(m *Movement) error {
 	return nil
 }
 
-// spend replays what paid for one answer.
+// spend replays what paid for answers: one, or several of an order.
 func (c *checker) spend(m *Movement) {
 	c.usage.spent(c.open.day, m)
 	c.parts(m)
@@ -75,11 +77,14 @@ func (c *checker) spend(m *Movement) {
 	service := ""
 	if m.Uses != 0 {
 		service = m.Service
-		if m.Uses != -1 || m.Centavos != 0 {
-			c.fault("movimiento %d: una respuesta se paga con un uso o con saldo, no con %d usos y %d centavos", m.Number, -m.Uses, -m.Centavos)
+		if m.Uses != -int64(m.Answers()) || m.Centavos != 0 || m.Unit != 0 {
+			c.fault("movimiento %d: una respuesta se paga con un uso o con saldo, no %d con %d usos y %d centavos", m.Number, m.Answers(), -m.Uses, -m.Centavos)
 		}
 	} else if uses > 0 {
 		c.fault("movimiento %d: pagó el saldo y quedaban %d usos de %s", m.Number, uses, m.Service)
+	}
+	if m.Kind == KindOrder && m.Centavos != -m.Unit*int64(m.Answers()) {
+		c.fault("movimiento %d: %d respuestas a %d centavos costaron %d", m.Number, m.Answers(), m.Unit, -m.Centavos)
 	}
 	*lots = c.takeInOrder(m, m.Lots, *lots, service)
 	if at >= 0 && len(*lots) == 0 {

@@ -14,11 +14,11 @@ func (u *checkedUsage) reset() {
 	*u = checkedUsage{charged: map[usageKey]Usage{}, records: map[usageKey]int64{}, answers: map[usageKey]int64{}}
 }
 
-// spent takes a movement that paid for an answer.
+// spent takes a movement that paid for answers.
 func (u *checkedUsage) spent(day uint32, m *Movement) {
 	k := usageKey{org: m.Org, day: day, service: m.Service}
 	row := u.charged[k]
-	row.Charged++
+	row.Charged += int64(m.Answers())
 	row.Centavos -= m.Centavos
 	row.Uses -= m.Uses
 	u.charged[k] = row

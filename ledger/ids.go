@@ -267,6 +267,11 @@ type lease struct {
 // before reports that w takes counters that v has not.
 func (v lease) before(w lease) bool { return v.day < w.day || v.day == w.day && v.next < w.next }
 
+// gave reports that an id of the lease's prefix was leased.
+func (v lease) gave(id *VerificationID) bool {
+	return id.Day < v.day || id.Day == v.day && uint64(id.Counter) < v.next
+}
+
 func (v *lease) append(dst []byte) []byte {
 	dst = append(dst, schema)
 	dst = binary.BigEndian.AppendUint32(dst, v.day)

@@ -34,6 +34,9 @@ func (l *Ledger) Recall(ctx context.Context, account AccountID, org OrgID, sandb
 	if m == nil || err != nil {
 		return Record{}, false, err
 	}
+	if m.id.Prefix == OrderPrefix {
+		return Record{}, false, ErrKeyReused
+	}
 	r, err := l.Find(account, org, sandbox, m.id)
 	if errors.Is(err, store.ErrNotFound) {
 		// Said, not wrapped: the client asked for no record that may be absent.

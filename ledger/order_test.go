@@ -139,4 +139,3 @@ func TestOrder(t *testing.T) {
 		check(t, s)
 	})
 }
-
