@@ -25,6 +25,11 @@ const (
 
 	// maxTries bounds how many equal windows are compared for the longest copy.
 	maxTries = 8
+
+	// block and longBlock are how much of two texts is compared at once. Every block
+	// costs a call; a long one that differs is read twice.
+	block     = 64
+	longBlock = 1024
 )
 
 // Base is an earlier text prepared to be copied from. Immutable, safe for
@@ -93,8 +98,11 @@ func hash(text []byte) uint64 {
 func common(a, b []byte) int {
 	n := min(len(a), len(b))
 	a, b = a[:n], b[:n]
-	// Long runs go by blocks, which the runtime compares with vector code.
-	const block = 64
+	// Long runs go by blocks, which the runtime compares with vector code: by long ones
+	// until one differs, and then by short ones.
+	for len(a) >= longBlock && string(a[:longBlock]) == string(b[:longBlock]) {
+		a, b = a[longBlock:], b[longBlock:]
+	}
 	for len(a) >= block && string(a[:block]) == string(b[:block]) {
 		a, b = a[block:], b[block:]
 	}

@@ -42,3 +42,14 @@ func (LoseKey) Apply(tx *Tx) (Result, error) {
 
 // Waiting is how many commands wait for the sequencer.
 func (l *Ledger) Waiting() int { return len(l.queue) }
+
+// Size is how many bytes of a block are stored.
+func (b *Block) Size() int { return len(b.append(nil, []segment{{b.count, 1200, 1}})) }
+
+// IDAt is the id of one of the records that the block is for, from 0.
+func (b *BlockBuilder) IDAt(i int) VerificationID {
+	id := b.block.ids
+	id.Counter += uint32(i)
+	id.Code = b.perm.code(id.Prefix, id.Day, id.Counter)
+	return id
+}
