@@ -102,7 +102,8 @@ func (b *Block) append(dst []byte, plan []segment) []byte {
 type BlockBuilder struct {
 	perm  *permutation
 	block Block
-	most  int // records that there are ids for
+	most  int            // records that there are ids for
+	next  VerificationID // of the next record
 
 	// The base of this block; nil texts: none was found yet.
 	registro, acta *delta.Base
@@ -146,6 +147,8 @@ func (b *BlockBuilder) Reset(o *Order, first int, ids VerificationID, count int)
 	b.block = Block{blockHead: head}
 	b.most = min(count, MaxBlockRecords, leaseLength-int(ids.Counter%leaseLength)) // of one lease
 	b.records = b.records[:0]
+	b.next = ids
+	b.next.Code = b.perm.code(ids.Prefix, ids.Day, ids.Counter)
 }
 
 func (b *BlockBuilder) rebase(registro, acta []byte) {
@@ -159,12 +162,7 @@ func (b *BlockBuilder) Room() bool {
 }
 
 // NextID is the id that the next record has.
-func (b *BlockBuilder) NextID() VerificationID {
-	id := b.block.ids
-	id.Counter += uint32(b.block.count)
-	id.Code = b.perm.code(id.Prefix, id.Day, id.Counter)
-	return id
-}
+func (b *BlockBuilder) NextID() VerificationID { return b.next }
 
 // Next is the ordinal of the next record.
 func (b *BlockBuilder) Next() int { return b.block.first + b.block.count }
@@ -179,7 +177,7 @@ func (b *BlockBuilder) Add(code string, registro []byte, sum [sha256.Size]byte, 
 	if !b.Room() {
 		return errFull
 	}
-	id := b.NextID()
+	id := b.next
 	if id.Prefix == OrderPrefix || !validPrefix(id.Prefix) {
 		return fmt.Errorf("ledger: %v no es el identificador de un registro", id)
 	}
@@ -215,6 +213,9 @@ func (b *BlockBuilder) Add(code string, registro []byte, sum [sha256.Size]byte, 
 		b.records = append(b.records, b.code...)
 	}
 	b.block.count++
+	if b.next.Counter++; b.block.count < b.most {
+		b.next.Code = b.perm.code(id.Prefix, id.Day, b.next.Counter)
+	}
 	return nil
 }
 

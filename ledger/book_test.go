@@ -18,6 +18,7 @@ type book struct {
 	usage     map[ledger.Usage]ledger.Usage
 	records   []ledger.Record
 	marks     map[owner]mark
+	orders    []*order
 }
 
 // held is one hold and the parts of lots that are left of it.

@@ -46,10 +46,5 @@ func (l *Ledger) Waiting() int { return len(l.queue) }
 // Size is how many bytes of a block are stored.
 func (b *Block) Size() int { return len(b.append(nil, []segment{{b.count, 1200, 1}})) }
 
-// IDAt is the id of one of the records that the block is for, from 0.
-func (b *BlockBuilder) IDAt(i int) VerificationID {
-	id := b.block.ids
-	id.Counter += uint32(i)
-	id.Code = b.perm.code(id.Prefix, id.Day, id.Counter)
-	return id
-}
+// CodeOf is the code of an id that lacks it.
+func (l *Ledger) CodeOf(id VerificationID) uint32 { return l.perm.code(id.Prefix, id.Day, id.Counter) }

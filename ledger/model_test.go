@@ -28,6 +28,9 @@ type machine struct {
 	books  map[ledger.AccountID]*book
 	ids    map[string]bool
 	days   map[string]uint32 // last day by prefix
+
+	builders []*ledger.BlockBuilder // one for each block that waits to be stored
+	building int                    // of them in use
 }
 
 func (m *machine) open(t *rapid.T) {
@@ -39,6 +42,7 @@ func (m *machine) open(t *rapid.T) {
 	if m.l, err = ledger.Open(s, ledger.Options{Random: seeded(3)}); err != nil {
 		t.Fatal(err)
 	}
+	m.builders = nil
 }
 
 func (m *machine) close(t *rapid.T) {
@@ -56,10 +60,25 @@ func (m *machine) account(t *rapid.T) (ledger.AccountID, *book) {
 }
 
 func (m *machine) nextID(t *rapid.T, prefix string) ledger.VerificationID {
-	id, err := m.l.NextID(ctx, prefix, m.now)
-	if err != nil {
-		t.Fatal(err)
+	return m.nextIDs(t, prefix, 1)[0]
+}
+
+// nextIDs are n ids, with consecutive counters.
+func (m *machine) nextIDs(t *rapid.T, prefix string, n int) (ids []ledger.VerificationID) {
+	first, got, err := m.l.NextIDs(ctx, prefix, m.now, n)
+	if err != nil || got < 1 || got > n {
+		t.Fatal(got, err)
 	}
+	for i := range uint32(got) {
+		id := ledger.VerificationID{Prefix: first.Prefix, Day: first.Day, Counter: first.Counter + i}
+		id.Code = m.l.CodeOf(id)
+		m.given(t, prefix, id)
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+func (m *machine) given(t *rapid.T, prefix string, id ledger.VerificationID) {
 	if m.ids[id.String()] {
 		t.Fatalf("%v given twice", id)
 	}
@@ -71,7 +90,6 @@ func (m *machine) nextID(t *rapid.T, prefix string) ledger.VerificationID {
 	if back, ok := m.l.ParseID(id.String()); !ok || back != id {
 		t.Fatalf("ParseID(%v) = %+v, %v", id, back, ok)
 	}
-	return id
 }
 
 // The commands of the model are in steps_test.go: each runs alone, or several in
@@ -83,10 +101,16 @@ func (m *machine) Charge(t *rapid.T)     { m.alone(t, m.charge(t)) }
 func (m *machine) Use(t *rapid.T)        { m.alone(t, m.use(t)) }
 func (m *machine) Hold(t *rapid.T)       { m.alone(t, m.hold(t)) }
 func (m *machine) Release(t *rapid.T)    { m.alone(t, m.release(t)) }
+func (m *machine) OpenOrder(t *rapid.T)  { m.alone(t, m.openOrder(t)) }
+func (m *machine) FillOrder(t *rapid.T)  { m.alone(t, m.fillOrder(t)) }
+func (m *machine) FillMore(t *rapid.T)   { m.alone(t, m.fillOrder(t)) }
+func (m *machine) HoldOrder(t *rapid.T)  { m.alone(t, m.holdOrder(t)) }
+func (m *machine) StopOrder(t *rapid.T)  { m.alone(t, m.stopOrder(t)) }
 
 // Batch runs several commands in one durable write, refused ones among them.
 func (m *machine) Batch(t *rapid.T) {
-	kinds := []func(*rapid.T) step{m.credit, m.creditUses, m.charge, m.charge, m.use, m.hold, m.release}
+	kinds := []func(*rapid.T) step{m.credit, m.creditUses, m.charge, m.charge, m.use, m.hold, m.release,
+		m.openOrder, m.fillOrder, m.fillOrder, m.holdOrder, m.stopOrder}
 	list := make([]step, rapid.IntRange(2, 8).Draw(t, "commands"))
 	for i := range list {
 		list[i] = rapid.SampledFrom(kinds).Draw(t, "command")(t)
@@ -177,12 +201,14 @@ func (m *machine) Check(t *rapid.T) {
 			t.Fatalf("account %d: lots %v and holds %v; model %v and %v", a, w.Lots, w.Holds, late.lots, holds)
 		}
 		m.checkMovements(t, a, b)
+		m.checkOrders(t, a, b)
 		m.checkView(t, a, b)
 		for _, want := range b.records {
 			got, err := m.l.Find(a, want.Org, want.Sandbox, want.ID)
 			if err != nil || !bytes.Equal(got.Registro, want.Registro) || !bytes.Equal(got.Acta, want.Acta) ||
 				got.Movement != want.Movement || got.Centavos != want.Centavos || got.Edition != want.Edition ||
-				got.Operation != want.Operation || got.Service != want.Service || got.Code != want.Code {
+				got.Operation != want.Operation || got.Service != want.Service || got.Code != want.Code ||
+				got.Order != want.Order || got.Ordinal != want.Ordinal || !bytes.Equal(got.Note, want.Note) {
 				t.Fatalf("account %d: Find(%v) = %+v, %v; want %+v", a, want.ID, got, err, want)
 			}
 		}

@@ -256,8 +256,8 @@ func (s *sequencer) stop(err error) error {
 // hotBytes bounds hotValues: some 50,000 wallets or counts of a day.
 const hotBytes = 8 << 20
 
-// hotValues keeps committed wallets and counts, which every charge reads, out of
-// the engine's way. A random one leaves when the budget is spent.
+// hotValues keeps committed wallets, counts and orders, which every charge or block
+// reads, out of the engine's way. A random one leaves when the budget is spent.
 type hotValues struct {
 	values map[string][]byte
 	bytes  int
@@ -269,7 +269,7 @@ const hotOverhead = 80
 
 func isHot(key []byte) bool {
 	s := Space(key[accountHead])
-	return s == spaceWallet || s == spaceUsage
+	return s == spaceWallet || s == spaceUsage || s == spaceOrder
 }
 
 func (h *hotValues) get(key []byte) ([]byte, bool) {

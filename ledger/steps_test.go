@@ -32,6 +32,7 @@ func (m *machine) alone(t *rapid.T, s step) {
 		}
 	}
 	s.check(m.l.Do(ctx, s.account, s.cmd))
+	m.building = 0
 }
 
 // together runs commands in one durable write: they wait behind one that stands
@@ -58,6 +59,7 @@ func (m *machine) together(t *rapid.T, list []step) {
 	for i, s := range list {
 		s.check(results[i], errs[i])
 	}
+	m.building = 0
 }
 
 // gate keeps the sequencer until it is opened.
