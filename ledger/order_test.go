@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"pgregory.net/rapid"
 
 	"cotejo/ledger"
 	"cotejo/store"
@@ -138,4 +142,145 @@ func TestOrder(t *testing.T) {
 		}
 		check(t, s)
 	})
+}
+
+// TestOrderInterrupted: whatever happens to whoever does the work, each position is
+// paid as if nothing had.
+func TestOrderInterrupted(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		units := rapid.IntRange(1, 40).Draw(t, "units")
+		uses := rapid.Int64Range(0, 45).Draw(t, "uses")
+		steps := rapid.SampledFrom([][]ledger.Step{nil, {{From: 2, Centavos: 300}}, {{From: 5, Centavos: 300}, {From: 6, Centavos: 200}, {From: 30, Centavos: 10}}}).Draw(t, "steps")
+		whole := runOrder(t, units, uses, steps, false)
+		broken := runOrder(t, units, uses, steps, true)
+		if !slices.Equal(whole, broken) {
+			t.Fatalf("%d units, %d uses, %v:\n%v\nand interrupted\n%v", units, uses, steps, whole, broken)
+		}
+		for p, paid := range whole {
+			want := int64(500)
+			for _, s := range steps {
+				if int64(p+1) >= s.From {
+					want = s.Centavos
+				}
+			}
+			if int64(p) < uses {
+				want = 0
+			}
+			if paid != want {
+				t.Fatalf("position %d cost %d; want %d", p+1, paid, want)
+			}
+		}
+	})
+}
+
+// runOrder works off an order and returns what each position cost: 0 is a use. When it
+// is disturbed the process ends at any point, answers are lost, holds lapse, and a
+// block is sent twice or too early.
+func runOrder(t *rapid.T, units int, uses int64, steps []ledger.Step, disturbed bool) (paid []int64) {
+	fs := vfs.NewMem()
+	var s store.Store
+	var l *ledger.Ledger
+	open := func() {
+		engine, err := store.OpenPebble("datos", store.PebbleOptions{FS: fs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l, err = ledger.Open(engine, ledger.Options{Random: seeded(7)}); err != nil {
+			t.Fatal(err)
+		}
+		s = engine
+	}
+	shut := func() {
+		if err := errors.Join(l.Close(), s.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open()
+	defer func() { shut() }()
+	now := start
+	must := func(cmd ledger.Command) ledger.Result {
+		res, err := l.Do(ctx, 1, cmd)
+		if err != nil {
+			t.Fatalf("%T: %v", cmd, err)
+		}
+		return res
+	}
+	must(ledger.Credit{Now: now, Org: 2, Centavos: 40 * 500, Reason: "abono"})
+	if uses > 0 {
+		must(ledger.CreditUses{Now: now, Org: 2, Service: "COMPANY", Count: uses, Reason: "usos"})
+	}
+	id, err := l.NextID(ctx, ledger.OrderPrefix, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := openOrder(id, units)
+	c.Price, c.Steps = 500, steps
+	must(c)
+	o := orderOf(c)
+	var build *ledger.BlockBuilder
+	for first := 1; ; {
+		got, err := l.Order(ctx, 1, o.OrderKey)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.State == ledger.OrderDone {
+			break
+		}
+		if disturbed {
+			switch rapid.IntRange(0, 5).Draw(t, "disturbance") {
+			case 0:
+				shut()
+				open()
+				build = nil
+			case 1:
+				now = now.Add(25 * time.Hour)
+			case 2:
+				first = rapid.IntRange(1, units).Draw(t, "too early or late")
+			default:
+				first = got.Done + 1
+			}
+		}
+		if build == nil {
+			if build, err = l.NewBlockBuilder(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ids, n, err := l.NextIDs(ctx, "COM", now, rapid.IntRange(1, units-first+1).Draw(t, "records"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for build.Reset(o, first, ids, n); build.Room(); {
+			r := record(build.NextID(), 2, "consulta")
+			if err := build.Add(r.Code, r.Registro, sumOf(r), r.Acta, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		res, err := l.Do(ctx, 1, ledger.FillOrder{Now: now, Block: build.Block()})
+		var wrong *ledger.OrdinalError
+		switch {
+		case err == nil:
+			first = res.(ledger.OrderFilled).Done + 1
+		case errors.As(err, &wrong) && wrong.Done == got.Done && first != got.Done+1:
+			first = wrong.Done + 1
+		case errors.Is(err, ledger.ErrNoHold):
+			must(ledger.HoldOrder{Now: now, Order: o.OrderKey, Until: now.Add(time.Hour)})
+		default:
+			t.Fatal(err)
+		}
+	}
+	if rep, err := ledger.Check(ctx, s); err != nil {
+		t.Fatalf("Check: %v\n%+v", err, rep.Violations)
+	}
+	err = l.Movements(1, ledger.Page{}, func(m *ledger.Movement) error {
+		for range m.To - m.From + 1 {
+			if m.Kind == ledger.KindOrder {
+				paid = append(paid, m.Unit)
+			}
+		}
+		return nil
+	})
+	if err != nil || len(paid) != units {
+		t.Fatalf("%d positions were paid, %v; want %d", len(paid), err, units)
+	}
+	return paid
 }
