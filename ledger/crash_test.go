@@ -68,20 +68,21 @@ func TestCrash(t *testing.T) {
 		})
 	}
 	workers.Wait()
-	t.Logf("%d crashes (%d while opening), %d acknowledged, %d replays, %d lost, %d double",
-		total.crashes, total.opening, total.charges, total.replays, total.lost, total.double)
-	if total.charges == 0 || total.opening == 0 || total.replays == 0 {
+	t.Logf("%d crashes (%d while opening), %d acknowledged, %d of orders, %d replays, %d lost, %d double",
+		total.crashes, total.opening, total.charges, total.filledRecords, total.replays, total.lost, total.double)
+	if total.charges == 0 || total.opening == 0 || total.replays == 0 || total.filledRecords == 0 {
 		t.Error("the test proves nothing")
 	}
 }
 
-type tally struct{ crashes, opening, charges, replays, lost, double int }
+type tally struct{ crashes, opening, charges, replays, filledRecords, lost, double int }
 
 func (a *tally) add(b tally) {
 	a.crashes += b.crashes
 	a.opening += b.opening
 	a.charges += b.charges
 	a.replays += b.replays
+	a.filledRecords += b.filledRecords
 	a.lost += b.lost
 	a.double += b.double
 }
@@ -104,6 +105,7 @@ type disk struct {
 	acknowledged map[ledger.VerificationID]ledger.AccountID
 	given        map[ledger.VerificationID]bool // ids, over all lives of the disk
 	asked        []asked                        // of late: what may be asked for again
+	orders       map[ledger.VerificationID]begun
 	now          time.Time
 	faults       []string
 	tally
@@ -120,6 +122,7 @@ func newDisk(seed, run uint64) *disk {
 	d := &disk{
 		rng: rand.New(rand.NewPCG(seed, run)), mem: vfs.NewCrashableMem(), onDisk: run%2 == 0, now: start,
 		acknowledged: map[ledger.VerificationID]ledger.AccountID{}, given: map[ledger.VerificationID]bool{},
+		orders: map[ledger.VerificationID]begun{},
 	}
 	err := d.mem.MkdirAll("ancla", 0o700)
 	if err == nil {
@@ -251,6 +254,14 @@ func (d *disk) client(stop context.Context, l *ledger.Ledger, rng *rand.Rand, cr
 			}
 			continue
 		}
+		if rng.IntN(12) == 0 {
+			if err := d.work(stop, l, rng, crashing); err != nil && !expected(err) {
+				d.fault("order: %v", err)
+				cancelled(stop)
+				return
+			}
+			continue
+		}
 		id, err := l.NextID(stop, "COM", d.now)
 		if errors.Is(err, context.Canceled) {
 			return
@@ -348,6 +359,7 @@ func (d *disk) verify(s store.Store, l *ledger.Ledger) {
 	if rep, err := ledger.Check(ctx, s); err != nil {
 		d.fault("Check: %v\n%+v", err, rep.Violations)
 	}
+	d.verifyOrders(l)
 	found := map[ledger.VerificationID]int{}
 	under := map[string]int{}
 	err := l.Records(func(a ledger.AccountID, r ledger.Record) error {
