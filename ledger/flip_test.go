@@ -99,6 +99,12 @@ func written(t *testing.T, crashed bool) stored {
 			t.Fatal(err)
 		}
 	}
+	c := openOrder(orderID(t, l, start), 300)
+	do[ledger.OrderOpened](t, l, 1, withPrice(c, 100))
+	for first, b := 1, builder(t, l); first <= c.Units; {
+		block, _ := build(t, l, b, orderOf(c), first, 100)
+		first = do[ledger.OrderFilled](t, l, 1, ledger.FillOrder{Now: start, Block: block}).Done + 1
+	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -237,6 +243,7 @@ func (s stored) content() (sum [sha256.Size]byte, err error) {
 		fmt.Fprintf(h, "%d %v %d %v %s %s %s %x %d %d ", a, r.ID, r.Org, r.Sandbox, r.Service, r.Code, r.Operation, r.Edition, r.Centavos, r.Movement)
 		h.Write(r.Registro)
 		h.Write(r.Acta)
+		fmt.Fprintf(h, "%v %d %s ", r.Order, r.Ordinal, r.Note)
 		return nil
 	})
 	if err == nil {

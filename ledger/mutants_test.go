@@ -79,20 +79,30 @@ func (e *early) Commit(batches ...store.Batch) error {
 }
 
 func TestMutantRecordInASecondBatch(t *testing.T) {
-	found(t, unwhole, func(d *disk) {
-		d.wrapStore, d.unguarded = func(s store.Store) store.Store { return &twoBatches{Store: s} }, true
-	})
+	f := func(name, fault string, space byte) {
+		t.Run(name, func(t *testing.T) {
+			found(t, fault, func(d *disk) {
+				d.wrapStore, d.unguarded = func(s store.Store) store.Store { return &twoBatches{s, space} }, true
+			})
+		})
+	}
+	f("alone", unwhole, spaceRecord)
+	f("in a block", "falta el bloque", spaceBlock)
 }
 
 const (
 	spaceAt     = 1 + 8 // of a key within its group
 	spaceRecord = 0x12
 	spaceOnce   = 0x14
+	spaceBlock  = 0x1a
 )
 
-// twoBatches writes the records of each batch in a second one. Its own sequence
-// numbers are two for one of the ledger's.
-type twoBatches struct{ store.Store }
+// twoBatches writes the records of each batch, alone or in blocks, in a second one.
+// Its own sequence numbers are two for one of the ledger's.
+type twoBatches struct {
+	store.Store
+	space byte
+}
 
 func (s *twoBatches) Acquire(g store.Group) (epoch, seq uint64, err error) {
 	epoch, seq, err = s.Store.Acquire(g)
@@ -113,7 +123,7 @@ type halved struct{ store.View }
 func (v halved) Seq() uint64 { return (v.View.Seq() + 1) / 2 }
 
 func (s *twoBatches) Commit(batches ...store.Batch) error {
-	isRecord := func(p store.Put) bool { return p.Key[spaceAt] == spaceRecord }
+	isRecord := func(p store.Put) bool { return p.Key[spaceAt] == s.space }
 	first, second := slices.Clone(batches), slices.Clone(batches)
 	for i, b := range batches {
 		first[i].Seq, second[i].Seq = 2*b.Seq-1, 2*b.Seq

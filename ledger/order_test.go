@@ -52,6 +52,11 @@ func openOrder(id ledger.VerificationID, units int) ledger.OpenOrder {
 	}
 }
 
+func withPrice(c ledger.OpenOrder, centavos int64) ledger.OpenOrder {
+	c.Price, c.Steps = centavos, nil
+	return c
+}
+
 func orderOf(c ledger.OpenOrder) *ledger.Order {
 	return &ledger.Order{OrderKey: ledger.OrderKey{Org: c.Org, Sandbox: c.Sandbox, ID: c.ID}, Service: c.Service, Operation: c.Operation, Edition: c.Edition}
 }
@@ -142,6 +147,38 @@ func TestOrder(t *testing.T) {
 		}
 		check(t, s)
 	})
+}
+
+// TestUnknownBlockIsResolved: when the answer to a block got lost, it is stored once,
+// and paid if it is stored.
+func TestUnknownBlockIsResolved(t *testing.T) {
+	for _, written := range []bool{true, false} {
+		r := newRemote(t)
+		l := openOn(t, r, ledger.Options{})
+		defer l.Close()
+		credit(t, l, 1, start, 10_000)
+		c := openOrder(orderID(t, l, start), 5)
+		do[ledger.OrderOpened](t, l, 1, c)
+		block, records := build(t, l, builder(t, l), orderOf(c), 1, 3)
+		r.write.Store(written)
+		r.lose.Store(1)
+		fill := ledger.FillOrder{Now: start, Block: block}
+		if _, err := l.Do(ctx, 1, fill); (err == nil) != written || err != nil && !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("written %v: %v", written, err)
+		}
+		_, err := l.Do(ctx, 1, fill) // the runner does not know and tries again
+		var stored *ledger.OrdinalError
+		if written != (errors.As(err, &stored) && stored.Done == 3) || !written && err != nil {
+			t.Errorf("written %v, and again: %v", written, err)
+		}
+		if o, err := l.Order(ctx, 1, orderOf(c).OrderKey); err != nil || o.Done != 3 || o.Centavos != 3600 {
+			t.Errorf("written %v: %+v, %v", written, o, err)
+		}
+		if got, err := l.Find(1, 2, false, records[2].ID); err != nil || !sameRecord(&got, &records[2]) {
+			t.Errorf("written %v: found %+v, %v", written, got, err)
+		}
+		check(t, r)
+	}
 }
 
 // TestOrderInterrupted: whatever happens to whoever does the work, each position is
