@@ -21,6 +21,8 @@ const (
 	registrosFile = "registros.jsonl"
 	actasFile     = "actas.jsonl"
 	chainFile     = "cadena.jsonl"
+	ordersFile    = "lotes.jsonl"
+	chargesFile   = "cargos.jsonl"
 	anchorFile    = "ancla.json"
 	editionsDir   = "ediciones"
 	versionsDir   = "versiones"
@@ -45,7 +47,8 @@ func Evidence(ctx context.Context, to string, s Source) (Manifest, error) {
 			return nil, err
 		}
 		e := evidence{Source: &s, folder: f, editions: map[string]bool{}, numbers: map[int]bool{}, versions: map[int]bool{}}
-		for name, o := range map[string]**output{registrosFile: &e.registros, actasFile: &e.actas, chainFile: &e.chain} {
+		for name, o := range map[string]**output{registrosFile: &e.registros, actasFile: &e.actas, chainFile: &e.chain,
+			ordersFile: &e.orders, chargesFile: &e.charges} {
 			var err error
 			if *o, err = f.create(name); err != nil {
 				return nil, err
@@ -56,7 +59,7 @@ func Evidence(ctx context.Context, to string, s Source) (Manifest, error) {
 				return err
 			}
 			return v.Accounts(func(account ledger.AccountID) error {
-				return v.Records(account, func(r ledger.Record) error {
+				err := v.Records(account, func(r ledger.Record) error {
 					if r.Sandbox || r.Org.Sandbox() || !s.wants(r.Org) {
 						return nil
 					}
@@ -64,6 +67,15 @@ func Evidence(ctx context.Context, to string, s Source) (Manifest, error) {
 						return err
 					}
 					return e.record(&r)
+				})
+				if err != nil {
+					return err
+				}
+				return v.Orders(account, func(o *ledger.Order) error {
+					if o.Sandbox || o.Org.Sandbox() || !s.wants(o.Org) {
+						return nil
+					}
+					return e.order(ctx, v, account, o)
 				})
 			})
 		})
@@ -80,7 +92,7 @@ func Evidence(ctx context.Context, to string, s Source) (Manifest, error) {
 type evidence struct {
 	*Source
 	*folder
-	registros, actas, chain *output
+	registros, actas, chain, orders, charges *output
 
 	// What the answers name.
 	editions map[string]bool // by edicion_sha256

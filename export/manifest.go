@@ -18,8 +18,8 @@ const (
 	KindEvidence = "evidencia"
 )
 
-// format of the manifest and of the files that it names.
-const format = 1
+// format of the manifest and of the files that it names. 2: orders of verifications.
+const format = 2
 
 // Manifest is what an export says of itself: canonical JSON and a line feed. It has
 // no moment and no name of a machine: it is a function of the content.

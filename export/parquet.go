@@ -89,7 +89,7 @@ func (a *accountRows) org(id ledger.OrgID) []byte { return accounts.AppendOrg(ni
 type recordsTable struct {
 	*table
 	id, account, org, sandbox, service, code, operation, asked, date, motor *column
-	centavos, movement, edition, sum, registro, acta                        *column
+	centavos, movement, order, ordinal, edition, sum, registro, acta        *column
 }
 
 func newRecordsTable(f *folder) (*recordsTable, error) {
@@ -99,12 +99,13 @@ func newRecordsTable(f *folder) (*recordsTable, error) {
 		service: text("service", required), code: text("result_code", required), operation: text("operacion", required),
 		asked: moment("consultado", optional), date: day("fecha", optional), motor: text("motor", optional),
 		centavos: integer("centavos", required), movement: integer("movimiento", optional),
+		order: text("lote_id", optional), ordinal: integer("posicion", optional),
 		edition: text("edicion_sha256", required), sum: text("registro_sha256", required).distinct(),
 		registro: text("registro", required).lengthy(), acta: text("acta", required).lengthy(),
 	}
 	leaves := []*column{
 		t.id, t.account, t.org, t.sandbox, t.service, t.code, t.operation, t.asked, t.date, t.motor,
-		t.centavos, t.movement, t.edition, t.sum, t.registro, t.acta,
+		t.centavos, t.movement, t.order, t.ordinal, t.edition, t.sum, t.registro, t.acta,
 	}
 	var err error
 	t.table, err = newTable(f, recordsFile, fieldsOf(leaves), leaves)
@@ -144,6 +145,12 @@ func (a *accountRows) records(t *recordsTable) error {
 		t.motor.textOr(header.Motor)
 		t.centavos.int(r.Centavos)
 		t.movement.intOr(int64(r.Movement))
+		if r.Ordinal != 0 {
+			t.order.text([]byte(r.Order.String()))
+		} else {
+			t.order.null()
+		}
+		t.ordinal.intOr(int64(r.Ordinal))
 		t.edition.text(hex.AppendEncode(nil, r.Edition[:]))
 		sum := sha256.Sum256(r.Registro)
 		t.sum.text(hex.AppendEncode(nil, sum[:]))
@@ -161,7 +168,7 @@ func epochDay(d civil.Date) int32 {
 type movementsTable struct {
 	*table
 	account, number, moment, kind, centavos, uses, balance, org, service *column
-	record, hold, until, input, basis, unit, reason                      *column
+	record, order, from, to, hold, until, input, basis, unit, reason     *column
 	lot, part, partUses                                                  *column
 }
 
@@ -171,14 +178,15 @@ func newMovementsTable(f *folder) (*movementsTable, error) {
 		kind: text("clase", required), centavos: integer("centavos", required), uses: integer("usos", required),
 		balance: integer("saldo", required), org: text("org", optional), service: text("service", optional),
 		record: text("verification_id", optional).distinct(),
-		hold:   integer("retencion", optional), until: moment("vence_retencion", optional),
+		order:  text("lote_id", optional), from: integer("desde", optional), to: integer("hasta", optional),
+		hold: integer("retencion", optional), until: moment("vence_retencion", optional),
 		input: text("entrada_hmac", optional).distinct(), basis: text("base", optional),
 		unit: integer("precio_unitario", optional), reason: text("motivo", optional),
 		lot: integer("lote", required), part: integer("centavos", required), partUses: integer("usos", required),
 	}
 	plain := []*column{
 		t.account, t.number, t.moment, t.kind, t.centavos, t.uses, t.balance, t.org, t.service,
-		t.record, t.hold, t.until, t.input, t.basis, t.unit, t.reason,
+		t.record, t.order, t.from, t.to, t.hold, t.until, t.input, t.basis, t.unit, t.reason,
 	}
 	lots, err := listOf("lotes", t.lot, t.part, t.partUses)
 	if err != nil {
@@ -203,7 +211,7 @@ func listOf(name string, members ...*column) (schema.Node, error) {
 
 var kinds = map[ledger.Kind]string{
 	ledger.KindCredit: "abono", ledger.KindCharge: "cargo", ledger.KindExpiry: "vencimiento", ledger.KindUse: "uso",
-	ledger.KindHold: "retencion", ledger.KindRelease: "liberacion",
+	ledger.KindHold: "retencion", ledger.KindRelease: "liberacion", ledger.KindOrder: "lote",
 }
 
 func (a *accountRows) movements(t *movementsTable) error {
@@ -231,11 +239,18 @@ func (a *accountRows) movements(t *movementsTable) error {
 			t.org.null()
 		}
 		t.service.textOr(m.Service)
-		if m.Kind == ledger.KindCharge {
+		if m.Kind == ledger.KindCharge || m.Kind == ledger.KindOrder {
 			t.record.text([]byte(m.Record.String()))
 		} else {
 			t.record.null()
 		}
+		if m.Kind == ledger.KindOrder {
+			t.order.text([]byte(m.Order.String()))
+		} else {
+			t.order.null()
+		}
+		t.from.intOr(int64(m.From))
+		t.to.intOr(int64(m.To))
 		t.hold.intOr(int64(m.Hold))
 		if m.Until.IsZero() {
 			t.until.null()
@@ -248,7 +263,7 @@ func (a *accountRows) movements(t *movementsTable) error {
 			t.input.null()
 		}
 		t.basis.textOr(m.Basis)
-		if m.Kind == ledger.KindCredit && m.Uses != 0 {
+		if m.Kind == ledger.KindCredit && m.Uses != 0 || m.Kind == ledger.KindOrder && m.Uses == 0 {
 			t.unit.int(m.Unit) // also of uses that cost nothing
 		} else {
 			t.unit.null()

@@ -67,6 +67,17 @@ func (v GroupView) Movements(account AccountID, fn func(*Movement) error) error 
 	return v.reader(account).Movements(Page{}, fn)
 }
 
+// Orders calls fn for each order of an account of the group, by organization, mode, day
+// and counter, until fn returns an error, which Orders returns.
+func (v GroupView) Orders(account AccountID, fn func(*Order) error) error {
+	return v.reader(account).scanOrders(fn)
+}
+
+// OrderCharges is Reader.OrderCharges of an account of the group.
+func (v GroupView) OrderCharges(account AccountID, k OrderKey, fn func(OrderCharge) error) error {
+	return v.reader(account).OrderCharges(k, fn)
+}
+
 // Usage calls fn for each count of an account of the group, by organization, mode,
 // day and service, until fn returns an error, which Usage returns. Of answers that
 // cost nothing and leave no record, the last second may be missing.

@@ -131,6 +131,45 @@ func (r Reader) OrderRecords(k OrderKey, from, to int, fn func(*Record) error) e
 	return err
 }
 
+// OrderCharge is consecutive verifications of an order that one movement paid, or that
+// nothing did.
+type OrderCharge struct {
+	From, To int    // ordinals
+	Movement uint64 // 0: nothing paid
+	Unit     int64  // centavos that each cost; 0: a use, or nothing
+	Uses     int64
+	Centavos int64
+	Records  []VerificationID // of the ordinals From to To
+}
+
+// OrderCharges calls fn with what paid for the verifications of an order, by ordinal,
+// until fn returns an error, which OrderCharges returns. What it gets is fn's to keep.
+func (r Reader) OrderCharges(k OrderKey, fn func(OrderCharge) error) error {
+	var b storedBlock
+	return r.Scan(spaceOrderBlock, k.append(nil), func(_, value []byte) error {
+		if err := r.orderBlock(k, value, &b); err != nil {
+			return err
+		}
+		id, from := b.ids, b.first
+		for i := range b.segments {
+			s := &b.segments[i]
+			c := OrderCharge{From: from, To: from + s.count - 1, Movement: s.movement, Unit: s.unit, Uses: s.uses(), Centavos: s.centavos()}
+			for range s.count {
+				if err := r.perm.complete(&id); err != nil {
+					return err
+				}
+				c.Records = append(c.Records, id)
+				id.Counter++
+			}
+			from += s.count
+			if err := fn(c); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // orderBlock reads the block that an entry of the order's blocks names.
 func (r Reader) orderBlock(k OrderKey, entry []byte, b *storedBlock) error {
 	d := decode(entry)

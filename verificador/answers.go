@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"time"
+	"unique"
 )
 
 // registro is one line of registros.jsonl.
@@ -71,22 +72,25 @@ var (
 	motorForm  = regexp.MustCompile(`^[A-Z]+/[1-9][0-9]*$`)
 )
 
+// answered is what orders say again of an answer.
+type answered struct{ edition, motor string }
+
 // checkAnswers lays each acta beside the registro of the same line and both beside
-// the manifests.
-func checkAnswers(dir fs.FS, c *catalogue, r *report) (err error) {
+// the manifests. It returns the answers by verification_id.
+func checkAnswers(dir fs.FS, c *catalogue, r *report) (ids map[string]answered, err error) {
+	ids = map[string]answered{}
 	var files [2]*lines
 	for i, name := range []string{"registros.jsonl", "actas.jsonl"} {
 		l, err := openLines(dir, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			r.fault("falta %s", name)
-			return nil
+			return ids, nil
 		} else if err != nil {
-			return err
+			return ids, err
 		}
 		defer func() { err = errors.Join(err, l.close()) }()
 		files[i] = l
 	}
-	ids := map[string]bool{}
 	n := 0
 	for {
 		text, more := files[0].next()
@@ -99,61 +103,60 @@ func checkAnswers(dir fs.FS, c *catalogue, r *report) (err error) {
 			break
 		}
 		n++
-		a, what := c.answer(text, beside)
-		if what == "" && ids[a.ID] {
+		g, a, what := c.answer(text, beside)
+		if _, twice := ids[a.ID]; what == "" && twice {
 			what = a.ID + " ya está en otra línea"
 		}
-		ids[a.ID] = true
+		ids[a.ID] = answered{unique.Make(g.Edition).Value(), unique.Make(g.Motor).Value()}
 		if what != "" {
 			r.fault("línea %d (%s): %s", n, a.ID, what)
 		}
 	}
 	r.check("%d respuestas: cada registro con el SHA-256 de su acta; cada acta concuerda con su registro, su edición y sus versiones", n)
-	return nil
+	return ids, nil
 }
 
 // answer says what is wrong with one answer, "" when nothing is.
-func (c *catalogue) answer(text, beside []byte) (a acta, what string) {
+func (c *catalogue) answer(text, beside []byte) (g registro, a acta, what string) {
 	if err := decodeStrict(beside, &a); err != nil {
-		return a, "acta: " + err.Error()
+		return g, a, "acta: " + err.Error()
 	}
-	var g registro
 	if err := decodeStrict(text, &g); err != nil {
-		return a, "registro: " + err.Error()
+		return g, a, "registro: " + err.Error()
 	}
 	if sum := hash(text); sum != a.SHA256 {
-		return a, fmt.Sprintf("el acta dice registro_sha256 %s y el registro da %s", a.SHA256, sum)
+		return g, a, fmt.Sprintf("el acta dice registro_sha256 %s y el registro da %s", a.SHA256, sum)
 	}
 	var input struct {
 		Past string `json:"en_fecha"`
 	}
 	if err := json.Unmarshal(g.Input, &input); err != nil {
-		return a, "entrada: " + err.Error()
+		return g, a, "entrada: " + err.Error()
 	}
 	// -06:00 all year is the civil time of Mexico City.
 	if asked, err := time.Parse("2006-01-02T15:04:05", strings.TrimSuffix(a.Asked, "-06:00")); err != nil || asked.Format("2006-01-02T15:04:05")+"-06:00" != a.Asked {
-		return a, fmt.Sprintf("consultado %q no es un momento de la Ciudad de México", a.Asked)
+		return g, a, fmt.Sprintf("consultado %q no es un momento de la Ciudad de México", a.Asked)
 	}
 	day := a.Asked[:10]
 	switch {
 	case !idForm.MatchString(a.ID):
-		return a, fmt.Sprintf("verification_id %q", a.ID)
+		return g, a, fmt.Sprintf("verification_id %q", a.ID)
 	case a.ID[4:12] < strings.ReplaceAll(day, "-", ""):
-		return a, fmt.Sprintf("consultado %s, después del día de %s", a.Asked, a.ID)
+		return g, a, fmt.Sprintf("consultado %s, después del día de %s", a.Asked, a.ID)
 	case !engineForm.MatchString(a.Engine):
-		return a, fmt.Sprintf("engine_version %q", a.Engine)
+		return g, a, fmt.Sprintf("engine_version %q", a.Engine)
 	case !motorForm.MatchString(g.Motor):
-		return a, fmt.Sprintf("motor %q", g.Motor)
+		return g, a, fmt.Sprintf("motor %q", g.Motor)
 	case input.Past == "" && g.Date != day:
-		return a, fmt.Sprintf("fecha %s y consultado %s", g.Date, a.Asked)
+		return g, a, fmt.Sprintf("fecha %s y consultado %s", g.Date, a.Asked)
 	case input.Past != "" && (g.Date != input.Past || g.Date > day):
-		return a, fmt.Sprintf("en_fecha %s, fecha %s y consultado %s", input.Past, g.Date, a.Asked)
+		return g, a, fmt.Sprintf("en_fecha %s, fecha %s y consultado %s", input.Past, g.Date, a.Asked)
 	case (a.Known != nil) != (input.Past != ""):
-		return a, "conocida es de las respuestas que preguntan por un día anterior, y de ninguna otra"
+		return g, a, "conocida es de las respuestas que preguntan por un día anterior, y de ninguna otra"
 	}
 	editions, named := c.bySHA[g.Edition]
 	if !named {
-		return a, fmt.Sprintf("falta la edición %s", g.Edition)
+		return g, a, fmt.Sprintf("falta la edición %s", g.Edition)
 	}
 	if g.Edition == emptyEdition && len(editions) == 0 {
 		editions = []*edition{{}}
@@ -165,24 +168,24 @@ func (c *catalogue) answer(text, beside []byte) (a acta, what string) {
 		}
 	}
 	if what != "" {
-		return a, what
+		return g, a, what
 	}
 	var lists map[string]json.RawMessage
 	if err := json.Unmarshal(g.Result, &lists); err != nil {
-		return a, "resultado: " + err.Error()
+		return g, a, "resultado: " + err.Error()
 	}
 	for source, k := range a.Known {
 		if _, asked := lists[source]; !asked {
-			return a, fmt.Sprintf("conocida habla de %s y el registro no", source)
+			return g, a, fmt.Sprintf("conocida habla de %s y el registro no", source)
 		}
 		if k == nil {
 			continue
 		}
 		if what := c.known(source, k); what != "" {
-			return a, fmt.Sprintf("conocida, %s: %s", source, what)
+			return g, a, fmt.Sprintf("conocida, %s: %s", source, what)
 		}
 	}
-	return a, ""
+	return g, a, ""
 }
 
 // consulted compares the versions that an acta names with an edition.

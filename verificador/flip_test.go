@@ -18,7 +18,8 @@ import (
 	"testing/fstest"
 )
 
-// evidence is a real export of four answers, two of them about an earlier day:
+// evidence is a real export of nine answers, two of them about an earlier day and five
+// of one order:
 // go test ./cmd/cotejo -run TestEvidenceIsVerifiedByAStranger -update writes it anew.
 func evidence(t testing.TB) fstest.MapFS {
 	t.Helper()
@@ -112,7 +113,7 @@ func eachFlip(t *testing.T, files fstest.MapFS, seal bool, pass func(path string
 		}
 		before := len(trials)
 		for at := range files[path].Data {
-			own := path == "actas.jsonl" || path == "cadena.jsonl" || path == "ancla.json"
+			own := path == "actas.jsonl" || path == "cadena.jsonl" || path == "ancla.json" || path == "lotes.jsonl" || path == "cargos.jsonl"
 			if seal && !own && at%5 != 0 {
 				continue
 			}
@@ -165,17 +166,22 @@ func TestEveryFlippedByteIsNoticed(t *testing.T) {
 	t.Logf("%d flips in %d files, %d unnoticed", flips, len(files), passed)
 }
 
-// unprotected are the places of actas.jsonl that nothing in an export speaks
-// against, when its manifest is made anew. The report names each of them.
-var unprotected = map[string]*regexp.Regexp{
-	"la hora de consultado":        regexp.MustCompile(`"consultado":"[0-9-]{10}T([0-9:]{8})-06:00"`),
-	"engine_version":               regexp.MustCompile(`"engine_version":"([0-9.]+)"`),
-	"las letras":                   regexp.MustCompile(`"verification_id":"([A-Z]{3})-`),
-	"el día posterior":             regexp.MustCompile(`"verification_id":"[A-Z]{3}-([0-9]{8})-`),
-	"el código de verification_id": regexp.MustCompile(`"verification_id":"[A-Z]{3}-[0-9]{8}-([0-9a-f]{8})"`),
-	"el día de consultado":         regexp.MustCompile(`"conocida":.*"consultado":"([0-9-]{10})T`),
-	"estado":                       regexp.MustCompile(`"conocida":.*"estado":"([^"]*)"`),
-	"situaciones de conocida":      regexp.MustCompile(`"conocida":.*"situaciones":(\[.*\])\},"sat_69b_bis"`),
+// unprotected are the places that nothing in an export speaks against, when its
+// manifest is made anew: of each file the name that the report has for them.
+var unprotected = map[string]map[string]*regexp.Regexp{
+	"actas.jsonl": {
+		"la hora de consultado":        regexp.MustCompile(`"consultado":"[0-9-]{10}T([0-9:]{8})-06:00"`),
+		"engine_version":               regexp.MustCompile(`"engine_version":"([0-9.]+)"`),
+		"las letras":                   regexp.MustCompile(`"verification_id":"([A-Z]{3})-`),
+		"el día posterior":             regexp.MustCompile(`"verification_id":"[A-Z]{3}-([0-9]{8})-`),
+		"el código de verification_id": regexp.MustCompile(`"verification_id":"[A-Z]{3}-[0-9]{8}-([0-9a-f]{8})"`),
+		"el día de consultado":         regexp.MustCompile(`"conocida":.*"consultado":"([0-9-]{10})T`),
+		"estado":                       regexp.MustCompile(`"conocida":.*"estado":"([^"]*)"`),
+		"situaciones de conocida":      regexp.MustCompile(`"conocida":.*"situaciones":(\[.*\])\},"sat_69b_bis"`),
+	},
+	"cargos.jsonl": {
+		"el número de movimiento": regexp.MustCompile(`"movimiento":([0-9]+)`),
+	},
 }
 
 // TestOfAnAlteredAndResealedExport changes bytes and makes the manifest anew: what
@@ -190,31 +196,33 @@ func TestOfAnAlteredAndResealedExport(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := strings.Join(r.unchecked, "\n")
-	actas := files["actas.jsonl"].Data
-	places := make([]string, len(actas))
-	line := 0
-	for _, text := range bytes.SplitAfter(actas, []byte("\n")) {
-		for name, form := range unprotected {
-			if !strings.Contains(said, name) {
-				t.Errorf("the report does not name %q", name)
-			}
-			for _, m := range form.FindAllSubmatchIndex(text, -1) {
-				for i := m[2]; i < m[3]; i++ {
-					places[line+i] = name
+	places := map[string][]string{}
+	for path, forms := range unprotected {
+		places[path] = make([]string, len(files[path].Data))
+		line := 0
+		for _, text := range bytes.SplitAfter(files[path].Data, []byte("\n")) {
+			for name, form := range forms {
+				if !strings.Contains(said, name) {
+					t.Errorf("the report does not name %q", name)
+				}
+				for _, m := range form.FindAllSubmatchIndex(text, -1) {
+					for i := m[2]; i < m[3]; i++ {
+						places[path][line+i] = name
+					}
 				}
 			}
+			line += len(text)
 		}
-		line += len(text)
 	}
 	unnoticed := map[string]int{}
 	total := 0
 	flips := eachFlip(t, files, true, func(path string, at int, bit byte) {
 		total++
-		if path != "actas.jsonl" || places[at] == "" {
+		if places[path] == nil || places[path][at] == "" {
 			t.Errorf("%s byte %d bit %#x: …%q…", path, at, bit, files[path].Data[max(0, at-40):min(len(files[path].Data), at+10)])
 			return
 		}
-		unnoticed[places[at]]++
+		unnoticed[places[path][at]]++
 	})
 	t.Logf("%d flips, %d unnoticed, all in named places: %v", flips, total, unnoticed)
 	if total == 0 {

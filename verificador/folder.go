@@ -92,13 +92,13 @@ func readManifest(dir fs.FS, r *report) (m manifest, ok bool, err error) {
 		r.fault("%s: %v", manifestName, err)
 		return m, false, nil
 	}
-	if m.Format > 1 {
+	if m.Format > 2 {
 		return m, false, fmt.Errorf("%w: formato %d", errFormat, m.Format)
 	}
 	if err := decodeStrict(bytes.TrimSuffix(text, []byte("\n")), new(manifest)); err != nil {
 		r.fault("%s: %v", manifestName, err)
 	}
-	if m.Format != 1 || m.Kind != "parquet" && m.Kind != "evidencia" {
+	if m.Format < 1 || m.Kind != "parquet" && m.Kind != "evidencia" {
 		r.fault("%s: formato %d de «%s»", manifestName, m.Format, m.Kind)
 	}
 	if len(m.Heads) != groups {

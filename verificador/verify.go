@@ -36,8 +36,14 @@ func verify(dir fs.FS, o options) (*report, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return r, err
 	}
-	if err := checkAnswers(dir, c, r); err != nil {
+	answers, err := checkAnswers(dir, c, r)
+	if err != nil {
 		return r, err
+	}
+	if m.Format > 1 {
+		if err := checkOrders(dir, answers, r); err != nil {
+			return r, err
+		}
 	}
 	if o.before != nil {
 		if err := checkBefore(dir, &m, o.before, r); err != nil {
@@ -150,6 +156,9 @@ func limits(m *manifest, o options, r *report) {
 	}
 	r.cannot("de cada acta: la hora de consultado, engine_version, y las letras, el día posterior y el código de verification_id: compárelos con la respuesta que recibió el cliente")
 	r.cannot("de cada acta sobre un día anterior: el día de consultado, y estado y situaciones de conocida")
+	if m.Format > 1 {
+		r.cannot("de cada lote: el número de movimiento de sus cargos, el precio de escalones que ninguna consulta alcanzó, y cuántas consultas se pidieron si no terminó")
+	}
 	r.cannot("que cada resultado salga de los archivos oficiales: estos no vienen aquí; se reconocen por su SHA-256 y «cotejo recompute» calcula el resultado de nuevo")
 	if m.Org != "" {
 		r.cannot("las respuestas de otras organizaciones: esta exportación es solo de %s", m.Org)

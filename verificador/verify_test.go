@@ -54,6 +54,31 @@ func TestWhatIsTakenAwayOrAddedIsNoticed(t *testing.T) {
 	}))
 	f("an answer twice", "ya está en otra línea", with(with(files, "actas.jsonl", append(bytes.Clone(actas), actas...)),
 		"registros.jsonl", bytes.Repeat(files["registros.jsonl"].Data, 2)))
+	replaced := func(path, old, new string) fstest.MapFS {
+		t.Helper()
+		text := bytes.Replace(files[path].Data, []byte(old), []byte(new), 1)
+		if bytes.Equal(text, files[path].Data) {
+			t.Fatalf("%s does not have %s", path, old)
+		}
+		return with(files, path, text)
+	}
+	n := bytes.Count(actas, []byte("\n")) // the last answers are those of the order
+	for i, text := range bytes.SplitAfter(actas, []byte("\n")) {
+		if bytes.Contains(files["cargos.jsonl"].Data, text[bytes.Index(text, []byte(`COM-`)):][:21]) {
+			n = i
+			break
+		}
+	}
+	f("an answer of an order less", "falta la respuesta COM-", with(with(files, "actas.jsonl", withoutLine(actas, n)),
+		"registros.jsonl", withoutLine(files["registros.jsonl"].Data, n)))
+	f("a charge less", "después de la", with(files, "cargos.jsonl", withoutLine(files["cargos.jsonl"].Data, 1)))
+	f("the last charge less", "y sus cargos suman 4", with(files, "cargos.jsonl", withoutLine(files["cargos.jsonl"].Data, 4)))
+	f("a charge twice", "ya está en otro cargo", with(files, "cargos.jsonl", append(bytes.Clone(files["cargos.jsonl"].Data), files["cargos.jsonl"].Data...)))
+	f("an order less", "lotes.jsonl no lo tiene", with(files, "lotes.jsonl", []byte{}))
+	f("a wrong tier", "desde la 4 son 800 cada una", replaced("cargos.jsonl", `{"centavos":800,"desde":4,"hasta":4,`, `{"centavos":500,"desde":4,"hasta":4,`))
+	f("a wrong unit price", "desde la 2 son 1200 cada una", replaced("cargos.jsonl", `"precio_unitario":1200`, `"precio_unitario":1100`))
+	f("another price", "desde la 2 son 1100 cada una", replaced("lotes.jsonl", `{"centavos":1200,"desde":1}`, `{"centavos":1100,"desde":1}`))
+	f("another step", "desde la 3 son 1200 cada una", replaced("lotes.jsonl", `"desde":3}`, `"desde":4}`))
 	f("a link less in the middle", "después del lote", with(files, "cadena.jsonl", withoutLine(chain, bytes.Count(chain, []byte("\n"))-3)))
 	f("the last link gone", "termina en el lote", with(files, "cadena.jsonl", withoutLine(chain, bytes.Count(chain, []byte("\n"))-1)))
 	f("a file of nobody", "no es el nombre de un manifiesto", with(files, "versiones/nota.txt", []byte("x\n")))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/hex"
 	"flag"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 
 	"cotejo/civil"
 	"cotejo/export"
+	"cotejo/ledger"
 	"cotejo/store/storetest"
 )
 
@@ -73,12 +75,13 @@ func TestEvidenceIsVerifiedByAStranger(t *testing.T) {
 	now = november
 	cotejo(t, 0, "ingest", "--file", "sat_69b="+stageFile(t, 1), "--data", data)
 	ask(t, data, "ZZZ010101AA1", "PRE010101AA1", "ZZZ010101AA1?en_fecha=2026-01-10", "EFO010101AA1?en_fecha=2026-08-10")
+	workOff(t, data)
 	anchor := t.TempDir() + "/ancla.json"
 	if err := os.WriteFile(anchor, must(os.ReadFile(data+"/ancla.json"))(t), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	first, r := runExport(t, "evidence", data)
-	if r.Kind != export.KindEvidence || rowsIn(r, "actas.jsonl") != 4 || rowsIn(r, "registros.jsonl") != 4 ||
+	if r.Kind != export.KindEvidence || rowsIn(r, "actas.jsonl") != 9 || rowsIn(r, "registros.jsonl") != 9 || rowsIn(r, "lotes.jsonl") != 1 || rowsIn(r, "cargos.jsonl") != 5 ||
 		rowsIn(r, "versiones/1.json") != 1 || rowsIn(r, "ediciones/1.json") != 1 || rowsIn(r, "ediciones/2.json") != 1 || rowsIn(r, "ancla.json") != 1 || uint64(rowsIn(r, "cadena.jsonl")) != r.Batches {
 		t.Errorf("%+v", r)
 	}
@@ -88,7 +91,8 @@ func TestEvidenceIsVerifiedByAStranger(t *testing.T) {
 			t.Errorf("verificador %v: código %d, se esperaba %d y «%s»\n%s", args, code, wantCode, want, out)
 		}
 	}
-	f(0, "revisado: 4 respuestas", first, "-ancla", anchor)
+	f(0, "revisado: 1 lotes, 5 cargos", first, "-ancla", anchor)
+	f(0, "revisado: 9 respuestas", first, "-ancla", anchor)
 	f(0, r.Sum, first)
 
 	if *update {
@@ -105,7 +109,7 @@ func TestEvidenceIsVerifiedByAStranger(t *testing.T) {
 	cotejo(t, 0, "ingest", "--file", "sat_69b="+stageFile(t, 2), "--data", data)
 	ask(t, data, "EFO010101AA1")
 	second, _ := runExport(t, "evidence", data)
-	f(0, "exportación anterior: 4 respuestas siguen aquí", second, "-anterior", first, "-ancla", anchor)
+	f(0, "exportación anterior: 9 respuestas siguen aquí", second, "-anterior", first, "-ancla", anchor)
 	f(exitVerifyNo, "la exportación anterior: en el grupo", first, "-anterior", second)
 	later := must(os.ReadFile(data + "/ancla.json"))(t)
 	if err := os.WriteFile(anchor, later, 0o600); err != nil {
@@ -125,7 +129,7 @@ func TestEvidenceIsVerifiedByAStranger(t *testing.T) {
 			t.Error(said)
 		}
 	}
-	if slices.Sort(counts); !slices.Equal(counts, []int64{1, 4}) {
+	if slices.Sort(counts); !slices.Equal(counts, []int64{1, 9}) {
 		t.Errorf("%v respuestas", counts)
 	}
 	tables, _ := runExport(t, "parquet", data)
@@ -135,6 +139,62 @@ func TestEvidenceIsVerifiedByAStranger(t *testing.T) {
 		t.Fatal(err)
 	}
 	f(exitUsage, "una exportación que se interrumpió no lo tiene", first)
+}
+
+// workOff works off an order of five for the first organization that was answered,
+// which got that answer five times more: one paid by a use, one at 12.00, two at 8.00
+// and one at 5.00.
+func workOff(t *testing.T, data string) {
+	t.Helper()
+	n, err := openNode(t.Context(), configuration{values: map[string]string{"data": data}}, mustExist)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.close()
+	var account ledger.AccountID
+	var like ledger.Record
+	err = n.ledger.Records(func(a ledger.AccountID, r ledger.Record) error {
+		if like.Registro == nil && !strings.Contains(string(r.Registro), "en_fecha") {
+			account, like = a, r
+		}
+		return nil
+	})
+	if err != nil || like.Registro == nil {
+		t.Fatal("no hay respuestas: ", err)
+	}
+	do := func(c ledger.Command) {
+		t.Helper()
+		if _, err := n.ledger.Do(t.Context(), account, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do(ledger.CreditUses{Now: now(), Org: like.Org, Service: like.Service, Count: 1, Reason: "uno"})
+	id, err := n.ledger.NextID(t.Context(), ledger.OrderPrefix, now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := ledger.Order{OrderKey: ledger.OrderKey{Org: like.Org, ID: id}, Service: like.Service, Operation: like.Operation, Edition: like.Edition}
+	do(ledger.OpenOrder{
+		Now: now(), ID: id, Org: like.Org, Service: like.Service, Operation: like.Operation, Edition: like.Edition, Units: 5, Until: now().Add(time.Hour),
+		Price: 1200, Steps: []ledger.Step{{From: 3, Centavos: 800}, {From: 5, Centavos: 500}},
+	})
+	b, err := n.ledger.NewBlockBuilder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for first := 1; first <= 5; first += 3 {
+		ids, count, err := n.ledger.NextIDs(t.Context(), "COM", now(), min(3, 6-first))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for b.Reset(&o, first, ids, count); b.Room(); {
+			acta := strings.Replace(string(like.Acta), like.ID.String(), b.NextID().String(), 1)
+			if err := b.Add(like.Code, like.Registro, sha256.Sum256(like.Registro), []byte(acta), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		do(ledger.FillOrder{Now: now(), Block: b.Block()})
+	}
 }
 
 // TestEvidenceOfEverySource has an edition of all sources, lists and catalogues: the

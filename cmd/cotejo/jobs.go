@@ -174,7 +174,7 @@ func (d *dataDir) publicFailure(source string, at time.Time) string {
 }
 
 // clean does what limpieza does: it forgets requests that may no longer be
-// repeated, accesses of long ago and registrations whose code is over, finishes or
+// repeated, the input of orders that may no longer be read, accesses of long ago and registrations whose code is over, finishes or
 // gives up those that were left half-way, and writes down what expired in wallets that
 // nobody uses.
 func (n *node) clean(ctx context.Context, now time.Time, progress func(string)) (jobs.Result, error) {
@@ -208,6 +208,10 @@ func (n *node) cleanAccounts(ctx context.Context, now time.Time, did func(string
 	if forgotten > 0 {
 		did("%d marcas de repetición vencidas", forgotten)
 	}
+	orders, kept := n.ledger.ForgetOrders(ctx, now)
+	if orders > 0 {
+		did("%d lotes de consultas vencidos", orders)
+	}
 	wallets, swept := n.ledger.Sweep(ctx, now)
 	if wallets > 0 {
 		did("%d cuentas con abonos o retenciones vencidos", wallets)
@@ -222,7 +226,7 @@ func (n *node) cleanAccounts(ctx context.Context, now time.Time, did func(string
 	if pruned.Abandoned > 0 {
 		did("%d registros a medias que nadie retomó", pruned.Abandoned)
 	}
-	return errors.Join(err, swept, unpruned)
+	return errors.Join(err, kept, swept, unpruned)
 }
 
 // repairClaims does what reclamos does: it frees what was claimed for an account and

@@ -139,6 +139,7 @@ func (d *dossier) verifications(t *text) (sums byService, err error) {
 	t.lit(`,"verificaciones":[`)
 	var answer []byte
 	first := true
+	var m ledger.Movement // of the record before: one pays for many of an order
 	err = d.view.Records(d.org.ID, d.test, d.span.from.Compact(), d.span.to.Compact(), func(r ledger.Record) (err error) {
 		t.comma(&first)
 		if answer, err = operation.AppendAnswer(answer[:0], &r); err != nil {
@@ -156,15 +157,24 @@ func (d *dossier) verifications(t *text) (sums byService, err error) {
 			t.lit(`,"cargo":null}`)
 			return t.step()
 		}
-		m, err := d.view.Movement(r.Movement)
-		if err != nil {
-			return err
+		if m.Number != r.Movement {
+			if m, err = d.view.Movement(r.Movement); err != nil {
+				return err
+			}
 		}
-		if m.Kind != ledger.KindCharge || m.Record != r.ID || -m.Centavos != r.Centavos || m.Org != r.Org {
+		if !m.Covers(&r) {
 			return errInconsistent
 		}
-		sums.add(r.Service, 1, 1, r.Centavos, -m.Uses)
-		t.lit(`,"cargo":`).movement(&m).lit(`}`)
+		uses := int64(0)
+		if r.Centavos == 0 {
+			uses = 1
+		}
+		sums.add(r.Service, 1, 1, r.Centavos, uses)
+		t.lit(`,"cargo":`).movement(&m)
+		if r.Ordinal != 0 {
+			t.lit(`,"posicion":`).int(r.Ordinal).lit(`,"importe":`).money(r.Centavos)
+		}
+		t.lit(`}`)
 		return t.step()
 	})
 	t.lit(`]`)
@@ -446,6 +456,7 @@ func (t *text) tally(s *tally) *text {
 // kinds are the kinds of movements, as a dossier names them.
 var kinds = map[ledger.Kind]string{
 	ledger.KindCredit: "abono", ledger.KindCharge: "cargo", ledger.KindExpiry: "vencimiento", ledger.KindUse: "uso",
+	ledger.KindHold: "retencion", ledger.KindRelease: "liberacion", ledger.KindOrder: "lote",
 }
 
 func (t *text) movement(m *ledger.Movement) *text {
@@ -466,6 +477,10 @@ func (t *text) movement(m *ledger.Movement) *text {
 	t.lit(`],"suma":`).money(m.Balance)
 	if m.Kind == ledger.KindCharge {
 		t.lit(`,"verification_id":"`).lit(m.Record.String()).lit(`"`)
+	}
+	if m.Kind == ledger.KindOrder {
+		t.lit(`,"lote_id":"`).lit(m.Order.String()).lit(`","desde":`).int(m.From).lit(`,"hasta":`).int(m.To)
+		t.lit(`,"precio_unitario":`).money(m.Unit)
 	}
 	if m.Kind == ledger.KindUse {
 		if m.Input == [sha256.Size]byte{} {

@@ -57,7 +57,8 @@ func movementFields() []op.Field {
 	return []op.Field{
 		op.F("movimiento", op.Integer("Número dentro de la cuenta, sin huecos.")),
 		op.F("momento", op.Moment("")),
-		op.F("tipo", op.OneOf("cargo: de una verificación. uso: de una respuesta que no deja registro.", "abono", "cargo", "uso", "vencimiento", "desconocido")),
+		op.F("tipo", op.OneOf("cargo: de una verificación. uso: de una respuesta que no deja registro. lote: de verificaciones seguidas de un lote, todas al mismo precio. "+
+			"retencion y liberacion: apartan y devuelven, sin mover nada.", "abono", "cargo", "uso", "lote", "vencimiento", "retencion", "liberacion", "desconocido")),
 		op.F("servicio", op.OrNull(op.Text("null: saldo de paquete."))),
 		op.F("monto", op.Money("Con signo.")),
 		op.F("usos_individuales", op.Signed("Con signo.")),
@@ -70,7 +71,10 @@ func movementFields() []op.Field {
 		op.Maybe("verification_id", op.Text("De un cargo.")),
 		op.Maybe("entrada_hmac", op.OrNull(op.SHA256("De un uso: marca de lo consultado; null: no se guarda."))),
 		op.Maybe("tablas", op.Text("De un uso: tablas en que se basó.")),
-		op.Maybe("precio_unitario", op.Money("De un abono de usos.")),
+		op.Maybe("precio_unitario", op.Money("De un abono de usos, y de un lote: de cada verificación; 0.00 si las pagaron usos.")),
+		op.Maybe("lote_id", op.Text("De un lote.")),
+		op.Maybe("desde", op.Integer("De un lote: posición de la primera verificación.")),
+		op.Maybe("hasta", op.Integer("De un lote: posición de la última.")),
 		op.Maybe("concepto", op.Text("De un abono.")),
 	}
 }
@@ -96,6 +100,8 @@ func dossierSchema() *jsonschema.Schema {
 		op.F("acta", object("JSON canónico: lo que ocurrió al responder.")),
 		op.F("acta_sha256", op.SHA256("")),
 		op.F("cargo", op.OrNull(op.Object(movementFields()...))),
+		op.Maybe("posicion", op.Integer("En su lote, si se pidió con otras.")),
+		op.Maybe("importe", op.Money("Lo que costó, si la pagó el cargo de un lote junto con otras; 0.00: un uso.")),
 	)
 	return op.Titled("Expediente", op.Object(
 		op.F("expediente_id", op.Form(`^EXP-[0-9]{8}-[0-9a-f]{8}$`, "")),

@@ -148,6 +148,9 @@ type movement struct {
 	Unit    string `json:"precio_unitario,omitempty"`
 	Reason  string `json:"motivo,omitempty"`
 	Hold    uint64 `json:"retencion,omitempty"`
+	Order   string `json:"lote_id,omitempty"`
+	From    int    `json:"desde,omitempty"`
+	To      int    `json:"hasta,omitempty"`
 }
 
 type part struct {
@@ -188,7 +191,7 @@ func newAnswer(w ledger.Wallet, org ledger.OrgID) *answer {
 // kinds are the words for why something moved.
 var kinds = map[ledger.Kind]string{
 	ledger.KindCredit: "abono", ledger.KindCharge: "cargo", ledger.KindUse: "cargo", ledger.KindExpiry: "vencimiento",
-	ledger.KindHold: "retencion", ledger.KindRelease: "liberacion",
+	ledger.KindHold: "retencion", ledger.KindRelease: "liberacion", ledger.KindOrder: "cargo",
 }
 
 // add shows the next older movement.
@@ -205,13 +208,16 @@ func (a *answer) add(m *ledger.Movement) {
 		}
 		shown.Lots = append(shown.Lots, p)
 	}
-	if m.Kind == ledger.KindCredit && m.Uses > 0 {
+	if m.Kind == ledger.KindCredit && m.Uses > 0 || m.Kind == ledger.KindOrder && m.Uses == 0 {
 		shown.Unit = op.Pesos(m.Unit)
 	}
 	if own {
 		shown.Reason = m.Reason
-		if m.Kind == ledger.KindCharge {
+		switch m.Kind {
+		case ledger.KindCharge:
 			shown.Record = m.Record.String()
+		case ledger.KindOrder:
+			shown.Order, shown.From, shown.To = m.Order.String(), m.From, m.To
 		}
 	}
 	a.Movements = append(a.Movements, shown)
