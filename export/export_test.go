@@ -125,17 +125,51 @@ func (b *book) charge(account ledger.AccountID, org ledger.OrgID, now time.Time,
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	registro := fmt.Appendf(nil, `{"edicion_sha256":"%x","entrada":{"rfc":%q},"fecha":"2026-11-20","motor":"COMPANY/2","observado":null,"resultado":{"nombre":"Ñandú «%s»"}}`,
-		emptyEdition, rfc, rfc[:min(len(rfc), 9)])
-	sum := sha256.Sum256(registro)
+	registro, sum, acta := texts(id, rfc)
 	b.do(account, ledger.Charge{
 		Now: now, Price: price, Sum: sum,
 		Record: ledger.Record{
 			ID: id, Org: org, Sandbox: sandbox, Service: "COMPANY", Code: "COMPANY_OK", Operation: "verificarEmpresa",
-			Edition: emptyEdition, Registro: registro,
-			Acta: fmt.Appendf(nil, `{"consultado":"2026-11-20T06:00:00-06:00","engine_version":"1.0.0","registro_sha256":"%x","verification_id":%q,"versiones":[]}`, sum, id),
+			Edition: emptyEdition, Registro: registro, Acta: acta,
 		},
 	})
+}
+
+// texts are those of an answer.
+func texts(id ledger.VerificationID, rfc string) (registro []byte, sum [sha256.Size]byte, acta []byte) {
+	registro = fmt.Appendf(nil, `{"edicion_sha256":"%x","entrada":{"rfc":%q},"fecha":"2026-11-20","motor":"COMPANY/2","observado":null,"resultado":{"nombre":"Ñandú «%s»"}}`,
+		emptyEdition, rfc, rfc[:min(len(rfc), 9)])
+	sum = sha256.Sum256(registro)
+	return registro, sum, fmt.Appendf(nil, `{"consultado":"2026-11-20T06:00:00-06:00","engine_version":"1.0.0","registro_sha256":"%x","verification_id":%q,"versiones":[]}`, sum, id)
+}
+
+// order works off an order of three: two at 1.00 and one at 0.50.
+func (b *book) order(account ledger.AccountID, org ledger.OrgID, now time.Time) {
+	b.t.Helper()
+	id, err := b.NextID(b.t.Context(), ledger.OrderPrefix, now)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	o := ledger.Order{OrderKey: ledger.OrderKey{Org: org, ID: id}, Service: "COMPANY", Operation: "verificarEmpresa", Edition: emptyEdition}
+	b.do(account, ledger.OpenOrder{
+		Now: now, ID: id, Org: org, Service: o.Service, Operation: o.Operation, Edition: o.Edition, Units: 3,
+		Price: 100, Steps: []ledger.Step{{From: 3, Centavos: 50}}, Until: now.Add(time.Hour),
+	})
+	ids, n, err := b.NextIDs(b.t.Context(), "COM", now, 3)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	build, err := b.NewBlockBuilder()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for build.Reset(&o, 1, ids, n); build.Room(); {
+		registro, sum, acta := texts(build.NextID(), fmt.Sprintf("LOT0101%02dAA1", build.Next()))
+		if err := build.Add("COMPANY_OK", registro, sum, acta, nil); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	b.do(account, ledger.FillOrder{Now: now, Block: build.Block()})
 }
 
 // The organizations of the book: two of account 11, and one of account 12.
@@ -146,7 +180,7 @@ const (
 
 // trade fills the book with every kind of row: two organizations of one account and
 // one of another, money and individual uses, holds that pay and that are released, an
-// expiry, tests, and answers that cost nothing.
+// order, an expiry, tests, and answers that cost nothing.
 func (b *book) trade() {
 	b.t.Helper()
 	b.do(11, ledger.Credit{Now: start, Org: alfa, Centavos: 5_000, Reason: "transferencia 1234"})
@@ -176,6 +210,7 @@ func (b *book) trade() {
 	late := start.Add(ledger.LotLife + time.Hour)
 	b.do(12, ledger.Credit{Now: late, Org: gama, Centavos: 700, Reason: "otro"})
 	b.charge(12, gama, late, 100, false, "XYZ010101AA1")
+	b.order(12, gama, late)
 	for i := range 3 {
 		b.CountUse(11, alfa, false, "UTIL", 20261120+uint32(i))
 	}
@@ -278,7 +313,7 @@ func TestTheManifestTellsTheTruth(t *testing.T) {
 		if want := sha256.Sum256(body); err != nil || sum != hex.EncodeToString(want[:]) || !strings.Contains(text, sum) {
 			t.Errorf("%s: manifiesto_sha256 %s, %v", kind, sum, err)
 		}
-		if read.Kind != kind || read.Format != 1 || read.Org != "org_0000000000002" || len(read.Files) != len(files)-1 {
+		if read.Kind != kind || read.Format != 2 || read.Org != "org_0000000000002" || len(read.Files) != len(files)-1 {
 			t.Errorf("%s: %+v beside %d files", kind, read, len(files))
 		}
 		for _, f := range read.Files {
@@ -418,13 +453,17 @@ func TestWhereAnExportMayGo(t *testing.T) {
 func TestEvidenceLeavesTestsOut(t *testing.T) {
 	b := newBook(t)
 	b.trade()
-	for org, want := range map[ledger.OrgID]int{0: 22, alfa: 10, alfaTests: 0, beta: 6, gama: 6} {
+	for org, want := range map[ledger.OrgID]int{0: 25, alfa: 10, alfaTests: 0, beta: 6, gama: 9} {
 		s := b.source()
 		s.Org = org
 		dir, _ := b.exported(export.Evidence, s)
 		files := contents(t, dir)
 		if n := strings.Count(files["registros.jsonl"], "\n"); n != want || strings.Count(files["actas.jsonl"], "\n") != want || strings.Contains(files["registros.jsonl"], "EFO010101AA1") {
 			t.Errorf("organization %d: %d answers, want %d\n%s", org, n, want, files["registros.jsonl"])
+		}
+		orders := map[ledger.OrgID]int{0: 1, gama: 1}[org]
+		if strings.Count(files["lotes.jsonl"], "\n") != orders || strings.Count(files["cargos.jsonl"], "\n") != 2*orders {
+			t.Errorf("organization %d: want %d orders\n%s%s", org, orders, files["lotes.jsonl"], files["cargos.jsonl"])
 		}
 	}
 }

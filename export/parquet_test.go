@@ -141,26 +141,33 @@ func (b *book) rowsOf(wants func(ledger.OrgID) bool) (records, movements, usage 
 		if !wants(r.Org) {
 			return nil
 		}
-		records = append(records, fmt.Sprintf("%s|%s|%s|%v|COMPANY|COMPANY_OK|verificarEmpresa|%d|2026-11-20|COMPANY/2|%d|%s|%x|%x|%s|%s|",
+		batch := "null"
+		if r.Ordinal != 0 {
+			batch = r.Order.String()
+		}
+		records = append(records, fmt.Sprintf("%s|%s|%s|%v|COMPANY|COMPANY_OK|verificarEmpresa|%d|2026-11-20|COMPANY/2|%d|%s|%s|%s|%x|%x|%s|%s|",
 			r.ID, accounts.FormatAccount(account), accounts.FormatOrg(r.Org), r.Sandbox, time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC).UnixMicro(),
-			r.Centavos, numberOrNull(int64(r.Movement)), r.Edition, sha256.Sum256(r.Registro), r.Registro, r.Acta))
+			r.Centavos, numberOrNull(int64(r.Movement)), batch, numberOrNull(int64(r.Ordinal)), r.Edition, sha256.Sum256(r.Registro), r.Registro, r.Acta))
 		return nil
 	})
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	kinds := []string{"", "abono", "cargo", "vencimiento", "uso", "retencion", "liberacion"}
+	kinds := []string{"", "abono", "cargo", "vencimiento", "uso", "retencion", "liberacion", "lote"}
 	for _, account := range order {
 		err := b.Movements(account, ledger.Page{}, func(m *ledger.Movement) error {
 			if !wants(m.Org) {
 				return nil
 			}
-			org, id, until, input, unit := "null", "null", "null", "null", "null"
+			org, id, batch, until, input, unit := "null", "null", "null", "null", "null", "null"
 			if m.Org != 0 {
 				org = accounts.FormatOrg(m.Org)
 			}
 			if m.Kind == ledger.KindCharge {
 				id = m.Record.String()
+			}
+			if m.Kind == ledger.KindOrder {
+				id, batch, unit = m.Record.String(), m.Order.String(), fmt.Sprint(m.Unit)
 			}
 			if m.Kind == ledger.KindHold {
 				until = fmt.Sprint(m.Until.UnixMicro())
@@ -178,7 +185,7 @@ func (b *book) rowsOf(wants func(ledger.OrgID) bool) (records, movements, usage 
 			movements = append(movements, strings.Join([]string{
 				accounts.FormatAccount(account), fmt.Sprint(m.Number), fmt.Sprint(m.Moment.UnixMicro()), kinds[m.Kind],
 				fmt.Sprint(m.Centavos), fmt.Sprint(m.Uses), fmt.Sprint(m.Balance), org, orNull(m.Service),
-				id, numberOrNull(int64(m.Hold)), until, input, orNull(m.Basis), unit, orNull(m.Reason),
+				id, batch, numberOrNull(int64(m.From)), numberOrNull(int64(m.To)), numberOrNull(int64(m.Hold)), until, input, orNull(m.Basis), unit, orNull(m.Reason),
 				strings.Join(lots, ","), strings.Join(parts, ","), strings.Join(uses, ","),
 			}, "|")+"|")
 			return nil
@@ -244,6 +251,9 @@ saldo required INT64 None
 org optional BYTE_ARRAY String
 service optional BYTE_ARRAY String
 verification_id optional BYTE_ARRAY String
+lote_id optional BYTE_ARRAY String
+desde optional INT64 None
+hasta optional INT64 None
 retencion optional INT64 None
 vence_retencion optional INT64 Timestamp(isAdjustedToUTC=true, timeUnit=microseconds, is_from_converted_type=false, force_set_converted_type=false)
 entrada_hmac optional BYTE_ARRAY String
@@ -270,6 +280,8 @@ fecha optional INT32 Date
 motor optional BYTE_ARRAY String
 centavos required INT64 None
 movimiento optional INT64 None
+lote_id optional BYTE_ARRAY String
+posicion optional INT64 None
 edicion_sha256 required BYTE_ARRAY String
 registro_sha256 required BYTE_ARRAY String
 registro required BYTE_ARRAY String
@@ -298,11 +310,11 @@ usos required INT64 None
 			}
 		}
 	}
-	f(0, func(ledger.OrgID) bool { return true }, 23, 26, 15)
+	f(0, func(ledger.OrgID) bool { return true }, 26, 29, 15)
 	f(alfa, func(o ledger.OrgID) bool { return o == alfa || o == alfaTests }, 11, 8, 8)
 	f(alfaTests, func(o ledger.OrgID) bool { return o == alfaTests }, 1, 0, 2)
 	f(beta, func(o ledger.OrgID) bool { return o == beta }, 6, 11, 3)
-	f(gama, func(o ledger.OrgID) bool { return o == gama }, 6, 6, 4)
+	f(gama, func(o ledger.OrgID) bool { return o == gama }, 9, 9, 4)
 	f(beta+4, func(ledger.OrgID) bool { return false }, 0, 0, 0)
 }
 
@@ -324,14 +336,14 @@ func TestRowsOfEveryKind(t *testing.T) {
 	const noon, one = "1795176000123456", "1795179600123456"
 	const a, c = "cta_000000000000B|", "cta_000000000000C|"
 	has("movimientos.parquet",
-		a+"1|"+noon+"|abono|5000|0|5000|org_0000000000002|null|null|null|null|null|null|null|transferencia 1234|1|5000|0|",
-		a+"12|"+noon+"|uso|-50|0|3450|org_0000000000002|NOMINA|null|null|null|2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881|uma-2026@1|null|null|1|50|0|",
-		a+"14|"+noon+"|abono|0|2|3410|org_0000000000004|SCREEN|null|null|null|null|null|900|dos usos|14|0|2|",
-		a+"15|"+noon+"|retencion|0|0|3410|org_0000000000004|SCREEN|null|null|"+one+"|null|null|null|null|14,1|0,700|2,0|",
-		a+"16|"+noon+"|uso|0|-1|3410|org_0000000000004|SCREEN|null|15|null|null|null|null|null|14|0|1|",
-		a+"17|"+noon+"|liberacion|0|0|3410|org_0000000000004|SCREEN|null|15|null|null|null|null|null|14,1|0,700|1,0|",
-		a+"18|"+noon+"|abono|0|1|3410|org_0000000000004|COMPANY|null|null|null|null|null|0|cortesía|18|0|1|",
-		c+"5|1826715600123456|vencimiento|-8600|0|0|null|null|null|null|null|null|null|null|null|1|8600|0|",
+		a+"1|"+noon+"|abono|5000|0|5000|org_0000000000002|null|null|null|null|null|null|null|null|null|null|transferencia 1234|1|5000|0|",
+		a+"12|"+noon+"|uso|-50|0|3450|org_0000000000002|NOMINA|null|null|null|null|null|null|2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881|uma-2026@1|null|null|1|50|0|",
+		a+"14|"+noon+"|abono|0|2|3410|org_0000000000004|SCREEN|null|null|null|null|null|null|null|null|900|dos usos|14|0|2|",
+		a+"15|"+noon+"|retencion|0|0|3410|org_0000000000004|SCREEN|null|null|null|null|null|"+one+"|null|null|null|null|14,1|0,700|2,0|",
+		a+"16|"+noon+"|uso|0|-1|3410|org_0000000000004|SCREEN|null|null|null|null|15|null|null|null|null|null|14|0|1|",
+		a+"17|"+noon+"|liberacion|0|0|3410|org_0000000000004|SCREEN|null|null|null|null|15|null|null|null|null|null|14,1|0,700|1,0|",
+		a+"18|"+noon+"|abono|0|1|3410|org_0000000000004|COMPANY|null|null|null|null|null|null|null|null|0|cortesía|18|0|1|",
+		c+"5|1826715600123456|vencimiento|-8600|0|0|null|null|null|null|null|null|null|null|null|null|null|null|1|8600|0|",
 	)
 	has("uso.parquet",
 		a+"org_0000000000002|false|2026-11-20|UTIL|1|0|0|0|",
@@ -345,9 +357,17 @@ func TestRowsOfEveryKind(t *testing.T) {
 	records, _, _ := readTable(t, filepath.Join(dir, "registros.parquet"))
 	at := slices.IndexFunc(records, func(row string) bool { return strings.Contains(row, "USO010101AA1") })
 	id, _, _ := strings.Cut(records[at], "|")
-	if want := a + "19|" + noon + "|cargo|0|-1|3410|org_0000000000004|COMPANY|" + id + "|null|null|null|null|null|null|18|0|1|"; movements[18] != want ||
-		!strings.Contains(records[at], "|COMPANY/2|0|19|") {
+	if want := a + "19|" + noon + "|cargo|0|-1|3410|org_0000000000004|COMPANY|" + id + "|null|null|null|null|null|null|null|null|null|18|0|1|"; movements[18] != want ||
+		!strings.Contains(records[at], "|COMPANY/2|0|19|null|null|") {
 		t.Errorf("paid with a use:\n%s\n%s", movements[18], records[at])
+	}
+	// Of an order, with its first record.
+	at = slices.IndexFunc(records, func(row string) bool { return strings.Contains(row, "LOT010101AA1") })
+	id, _, _ = strings.Cut(records[at], "|")
+	columns := strings.Split(records[at], "|")
+	if want := c + "9|1826715600123456|lote|-200|0|400|org_0000000000006|COMPANY|" + id + "|" + columns[12] + "|1|2|8|null|null|null|100|null|6|200|0|"; !slices.Contains(movements, want) ||
+		!strings.HasPrefix(columns[12], "LOT-") || !strings.Contains(records[at], "|COMPANY/2|100|9|"+columns[12]+"|1|") {
+		t.Errorf("two of an order: no row %s\n%s\n%s", want, strings.Join(movements, "\n"), records[at])
 	}
 }
 
