@@ -12,6 +12,7 @@ import (
 	"io"
 	"math"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -62,17 +63,49 @@ func openBook(t testing.TB) *ledger.Ledger {
 // charge records an answer that has the form of a service's.
 func charge(l *ledger.Ledger, org ledger.OrgID, now time.Time, price int64, n int) ledger.VerificationID {
 	id := must(l.NextID(ctx, "COM", now))
-	edition := sha256.Sum256([]byte{byte(n / 1000)})
-	registro := fmt.Appendf(nil, `{"edicion_sha256":"%x","entrada":{"rfc":"AAA%06dAA1"},"fecha":"%s","motor":"COMPANY/2","observado":null,`+
-		`"resultado":{"rfc":"AAA%06dAA1","sat_69b":{"estado":"COINCIDENCIA","fuente":{"id":"sat_69b","sha256":"%x"},"situaciones":[{"nombre":"%s"}]},"result_code":"COMPANY_OK"}}`,
-		edition, n, civil.Of(now), n, edition, strings.Repeat("x", 1000))
-	sum := sha256.Sum256(registro)
-	acta := fmt.Appendf(nil, `{"consultado":"%s","engine_version":"1.0.0","registro_sha256":"%x","verification_id":"%v","versiones":[`+
-		`{"descargada":"2026-11-01T00:00:00-06:00","id":%d,"obtenida_de":"archivo:x","publicada_en_reset":"2026-11-01T00:00:00-06:00","sha256":"%x","source":"sat_69b","url":"https://x"}]}`,
-		civil.Timestamp(now), sum, id, 1+n/1000, edition)
+	edition, registro, sum, acta := texts(id, now, n)
 	must(l.Do(ctx, account, ledger.Charge{Now: now, Sum: sum, Price: price, Record: ledger.Record{
 		ID: id, Org: org, Service: "COMPANY", Code: "COMPANY_OK", Operation: "verificarEmpresa", Edition: edition, Registro: registro, Acta: acta,
 	}}))
+	return id
+}
+
+// texts are those of an answer that has the form of a service's.
+func texts(id ledger.VerificationID, now time.Time, n int) (edition [32]byte, registro []byte, sum [32]byte, acta []byte) {
+	edition = sha256.Sum256([]byte{byte(n / 1000)})
+	registro = fmt.Appendf(nil, `{"edicion_sha256":"%x","entrada":{"rfc":"AAA%06dAA1"},"fecha":"%s","motor":"COMPANY/2","observado":null,`+
+		`"resultado":{"rfc":"AAA%06dAA1","sat_69b":{"estado":"COINCIDENCIA","fuente":{"id":"sat_69b","sha256":"%x"},"situaciones":[{"nombre":"%s"}]},"result_code":"COMPANY_OK"}}`,
+		edition, n, civil.Of(now), n, edition, strings.Repeat("x", 1000))
+	sum = sha256.Sum256(registro)
+	acta = fmt.Appendf(nil, `{"consultado":"%s","engine_version":"1.0.0","registro_sha256":"%x","verification_id":"%v","versiones":[`+
+		`{"descargada":"2026-11-01T00:00:00-06:00","id":%d,"obtenida_de":"archivo:x","publicada_en_reset":"2026-11-01T00:00:00-06:00","sha256":"%x","source":"sat_69b","url":"https://x"}]}`,
+		civil.Timestamp(now), sum, id, 1+n/1000, edition)
+	return edition, registro, sum, acta
+}
+
+// order works off an order of three at 12.00, the last at 8.00, in one block; a use pays
+// the first.
+func order(l *ledger.Ledger, org ledger.OrgID, now time.Time) ledger.VerificationID {
+	must(l.Do(ctx, account, ledger.CreditUses{Now: now, Org: org, Service: "COMPANY", Count: 1, Reason: "uso"}))
+	id := must(l.NextID(ctx, ledger.OrderPrefix, now))
+	edition, _, _, _ := texts(id, now, 0)
+	o := ledger.Order{OrderKey: ledger.OrderKey{Org: org, ID: id}, Service: "COMPANY", Operation: "verificarEmpresa", Edition: edition}
+	must(l.Do(ctx, account, ledger.OpenOrder{
+		Now: now, ID: id, Org: org, Service: o.Service, Operation: o.Operation, Edition: edition, Units: 3,
+		Price: 12_00, Steps: []ledger.Step{{From: 3, Centavos: 8_00}}, Until: now.Add(time.Hour),
+	}))
+	ids, n, err := l.NextIDs(ctx, "COM", now, 3)
+	if err != nil {
+		panic(err)
+	}
+	b := must(l.NewBlockBuilder())
+	for b.Reset(&o, 1, ids, n); b.Room(); {
+		_, registro, sum, acta := texts(b.NextID(), now, 500+b.Next())
+		if err := b.Add("COMPANY_OK", registro, sum, acta, nil); err != nil {
+			panic(err)
+		}
+	}
+	must(l.Do(ctx, account, ledger.FillOrder{Now: now, Block: b.Block()}))
 	return id
 }
 
@@ -110,8 +143,15 @@ type parsed struct {
 		ActaSum  string          `json:"acta_sha256"`
 		Charge   *struct {
 			Number uint64 `json:"movimiento"`
+			Kind   string `json:"tipo"`
 			Amount string `json:"monto"`
+			Order  string `json:"lote_id"`
+			From   int    `json:"desde"`
+			To     int    `json:"hasta"`
+			Unit   string `json:"precio_unitario"`
 		} `json:"cargo"`
+		Position int    `json:"posicion"`
+		Amount   string `json:"importe"`
 	} `json:"verificaciones"`
 	Account struct {
 		Before string `json:"suma_antes"`
@@ -204,6 +244,44 @@ func TestDossier(t *testing.T) {
 		if bytes.Contains(out.Bytes(), []byte(of)) {
 			t.Errorf("it shows %s, of a sister, of another month or of later", of)
 		}
+	}
+}
+
+// TestDossierOfAnOrder: each verification of an order has the movement that paid for
+// it, and what of it was its own.
+func TestDossierOfAnOrder(t *testing.T) {
+	l := openBook(t)
+	november := noon.AddDate(0, 0, -1)
+	credit(l, november, 1000_00)
+	id := order(l, org, november).String()
+	order(l, sister, november)
+	var out bytes.Buffer
+	if err := dossierOf(t, l).write(ctx, &out); err != nil {
+		t.Fatal(err)
+	}
+	p := check(t, out.Bytes())
+	if len(p.Verifications) != 3 {
+		t.Fatalf("verifications: %+v", p.Verifications)
+	}
+	for i, want := range []struct{ amount, unit, own string }{{"0.00", "0.00", "0.00"}, {"-12.00", "12.00", "12.00"}, {"-8.00", "8.00", "8.00"}} {
+		v := p.Verifications[i]
+		if c := v.Charge; c == nil || c.Kind != "lote" || c.Order != id || c.From != i+1 || c.To != i+1 || c.Amount != want.amount || c.Unit != want.unit ||
+			v.Position != i+1 || v.Amount != want.own {
+			t.Errorf("verification %d: %+v, %+v; want %+v", i+1, v, v.Charge, want)
+		}
+	}
+	var kinds []string
+	for _, m := range p.Movements {
+		kinds = append(kinds, m.Kind)
+	}
+	if want := []string{"abono", "abono", "retencion", "lote", "lote", "lote"}; !slices.Equal(kinds, want) {
+		t.Errorf("movements %v; want %v", kinds, want)
+	}
+	if v := p.Summary.Verifications; v.Answers != 3 || v.Charged != 3 || v.Amount != "20.00" || v.Uses != 1 {
+		t.Errorf("summary: %+v", v)
+	}
+	if s := p.Summary.Movements; s["propios"].Amount != "980.00" || s["otras_entidades"].Amount != "-20.00" {
+		t.Errorf("sums: %+v", s)
 	}
 }
 

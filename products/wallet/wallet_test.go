@@ -119,6 +119,53 @@ func charge(t *testing.T, l *ledger.Ledger, org ledger.OrgID) string {
 	return id.String()
 }
 
+// TestOrder: what paid for an order shows from where to where and at which price; to a
+// sister organization its amount alone.
+func TestOrder(t *testing.T) {
+	l := openLedger(t)
+	do := func(c ledger.Command) {
+		t.Helper()
+		if _, err := l.Do(context.Background(), 1, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do(ledger.Credit{Now: now, Org: 2, Centavos: 5000, Reason: "abono"})
+	id, err := l.NextID(context.Background(), ledger.OrderPrefix, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := ledger.Order{OrderKey: ledger.OrderKey{Org: 2, ID: id}, Service: "COMPANY", Operation: "x"}
+	do(ledger.OpenOrder{Now: now, ID: id, Org: 2, Service: "COMPANY", Operation: "x", Units: 3, Price: 1200, Steps: []ledger.Step{{From: 3, Centavos: 800}}, Until: now.Add(time.Hour)})
+	b, err := l.NewBlockBuilder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids, n, err := l.NextIDs(context.Background(), "COM", now, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for b.Reset(&o, 1, ids, n); b.Room(); {
+		registro := []byte("{}")
+		sum := sha256.Sum256(registro)
+		if err := b.Add("COMPANY_OK", registro, sum, fmt.Appendf(nil, `{"registro_sha256":"%x","verification_id":"%v"}`, sum, b.NextID()), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do(ledger.FillOrder{Now: now, Block: b.Block()})
+	mine, _ := ask(t, l, 2, accounts.Live)
+	theirs, body := ask(t, l, 1, accounts.Live)
+	m := mine.Movements[1]
+	if m.Kind != "cargo" || m.Service != "COMPANY" || m.Amount != "-24.00" || m.Unit != "12.00" || m.Order != id.String() || m.From != 1 || m.To != 2 || m.Hold != 2 || m.Record != "" {
+		t.Errorf("%+v", m)
+	}
+	if m := mine.Movements[0]; m.Amount != "-8.00" || m.Unit != "8.00" || m.From != 3 || m.To != 3 || m.Balance != "18.00" {
+		t.Errorf("%+v", m)
+	}
+	if m := theirs.Movements[1]; m.Amount != "-24.00" || m.Own || m.Order != "" || m.From != 0 || bytes.Contains(body, []byte(id.String())) {
+		t.Errorf("%+v", m)
+	}
+}
+
 // TestSyntheticAddsUp: what test keys see obeys the rules that real money does.
 func TestSyntheticAddsUp(t *testing.T) {
 	w := synthetic()
