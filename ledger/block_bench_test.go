@@ -185,3 +185,37 @@ func BenchmarkOrder(b *testing.B) {
 	b.ReportMetric(float64(coding.Nanoseconds())/float64(b.N), "coding-ns/record")
 	b.ReportMetric(float64(storing.Nanoseconds())/float64(b.N), "storing-ns/record")
 }
+
+// BenchmarkOrderRecords measures what it costs to read one record of an order.
+func BenchmarkOrderRecords(b *testing.B) {
+	l, _ := newLedger(b)
+	credit(b, l, 1, start, ledger.MaxCentavos)
+	c := openOrder(orderID(b, l, start), 20*ledger.MaxBlockRecords)
+	do[ledger.OrderOpened](b, l, 1, c)
+	o, build, com := orderOf(c), builder(b, l), newCompanies()
+	for done := 0; done < c.Units; {
+		ids, n, err := l.NextIDs(ctx, "COM", start, ledger.MaxBlockRecords)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for build.Reset(o, done+1, ids, n); build.Room(); {
+			registro, sum, acta := com.next(build.NextID())
+			if err := build.Add("COMPANY_OK", registro, sum, acta, nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+		done = do[ledger.OrderFilled](b, l, 1, ledger.FillOrder{Now: start, Block: build.Block()}).Done
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for left := b.N; left > 0; {
+		err := l.Read(1).OrderRecords(o.OrderKey, 1, min(left, c.Units), func(r *ledger.Record) error {
+			left--
+			b.SetBytes(int64(len(r.Registro) + len(r.Acta)))
+			return nil
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -139,12 +139,17 @@ func (b *storedBlock) step() (c coded, err error) {
 // it returns, grown.
 func (b *storedBlock) record(r *Record, c *coded, perm *permutation, dst []byte) ([]byte, error) {
 	at := b.next - 1
+	if b.order.ID.Code == 0 { // once for a block
+		if err := perm.complete(&b.order.ID); err != nil {
+			return dst, err
+		}
+	}
 	*r = Record{
 		ID: b.ids, Org: b.order.Org, Sandbox: b.order.Sandbox, Service: b.service, Code: c.code, Operation: b.operation, Edition: b.edition,
 		Order: b.order.ID, Ordinal: b.first + at, Note: c.note,
 	}
 	r.ID.Counter += uint32(at)
-	if err := errors.Join(perm.complete(&r.ID), perm.complete(&r.Order)); err != nil {
+	if err := perm.complete(&r.ID); err != nil {
 		return dst, err
 	}
 	r.Centavos, r.Movement = b.paid(at)
