@@ -76,6 +76,9 @@ func TestEvidenceIsVerifiedByAStranger(t *testing.T) {
 	cotejo(t, 0, "ingest", "--file", "sat_69b="+stageFile(t, 1), "--data", data)
 	ask(t, data, "ZZZ010101AA1", "PRE010101AA1", "ZZZ010101AA1?en_fecha=2026-01-10", "EFO010101AA1?en_fecha=2026-08-10")
 	workOff(t, data)
+	if all := cotejoJSON[verifyReply](t, "verify", "all", "--data", data); all.Records != 9 || all.Coincide != 9 {
+		t.Errorf("verify all: %+v", all)
+	}
 	anchor := t.TempDir() + "/ancla.json"
 	if err := os.WriteFile(anchor, must(os.ReadFile(data+"/ancla.json"))(t), 0o600); err != nil {
 		t.Fatal(err)
