@@ -40,7 +40,7 @@ test: ## every test
 
 postgres: ## the tests of the PostgreSQL engine, on the server of COTEJO_POSTGRES or on one that it starts
 	@run=; test -n "$$COTEJO_POSTGRES" || run=.ci/postgres; set -x; \
-		$$run $(GO) test -count=1 -v -run 'Postgres|Race|AgainstModel/postgres|CutConnections|TwoNodesSteal|TerminatedBackends|KilledServer$$|Standby|FrozenNode|Database|TablesHoldTheLedger/postgres|SameBytes/postgres|OneMoment/postgres' \
+		$$run $(GO) test -count=1 -v -run 'Postgres|Race|AgainstModel/postgres|Order$$/postgres|CutConnections|TwoNodesSteal|TerminatedBackends|KilledServer$$|Standby|FrozenNode|Database|TablesHoldTheLedger/postgres|SameBytes/postgres|OneMoment/postgres' \
 		./store ./ledger ./export ./cmd/cotejo
 
 check: fmt vet lint race kill flips ## what CI runs besides the tests

@@ -121,7 +121,8 @@ type BlockBuilder struct {
 	idAt    int // where it named its id
 }
 
-// NewBlockBuilder returns a builder for orders of any account.
+// NewBlockBuilder returns a builder for orders of any account: nothing of one order is
+// in the blocks of another.
 func (l *Ledger) NewBlockBuilder() (*BlockBuilder, error) {
 	pack, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
 		zstd.WithEncoderCRC(false), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(256<<10))
@@ -138,7 +139,7 @@ func (b *BlockBuilder) Reset(o *Order, first int, ids VerificationID, count int)
 	head := blockHead{
 		order: o.OrderKey, ids: ids, first: first, service: o.Service, operation: o.Operation, edition: o.Edition, codes: b.block.codes[:0],
 	}
-	if same := b.block.service == o.Service && b.block.operation == o.Operation && b.block.edition == o.Edition; !same {
+	if b.block.order != o.OrderKey { // no order's texts help to store another's
 		b.registro, b.acta, b.base, b.short = nil, nil, [2][]byte{}, [2][]byte{}
 	} else if n := len(b.short[0]) + len(b.short[1]); n > 0 && n < (len(b.base[0])+len(b.base[1]))*15/16 {
 		b.rebase(b.short[0], b.short[1])

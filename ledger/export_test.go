@@ -48,3 +48,9 @@ func (b *Block) Size() int { return len(b.append(nil, []segment{{b.count, 1200, 
 
 // CodeOf is the code of an id that lacks it.
 func (l *Ledger) CodeOf(id VerificationID) uint32 { return l.perm.code(id.Prefix, id.Day, id.Counter) }
+
+// Raw is what the block at hand holds before it is compressed.
+func (b *BlockBuilder) Raw() []byte {
+	b.Block()
+	return b.raw
+}

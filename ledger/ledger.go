@@ -12,8 +12,9 @@
 //
 // It knows no product and no HTTP. Start reading at Command and Ledger.Do, then
 // sequencer.go (how commands become one write), charge.go (the rules of money),
-// order.go (many verifications at once, in blocks), check.go (what must always hold), chain.go and anchor.go (how a missing write
-// shows), turn.go (several processes, one of which owns the store).
+// order.go (many verifications at once, in blocks), check.go (what must always
+// hold), chain.go and anchor.go (how a missing write shows), turn.go (several
+// processes, one of which owns the store).
 package ledger
 
 import (

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -147,6 +148,37 @@ func TestOrder(t *testing.T) {
 		}
 		check(t, s)
 	})
+}
+
+// TestBlocksAreApart: what one order asked is in no block of another, also when one
+// builder made both.
+func TestBlocksAreApart(t *testing.T) {
+	l, s := newLedger(t)
+	b := builder(t, l)
+	for account := ledger.AccountID(1); account <= 2; account++ {
+		credit(t, l, account, start, 100_000)
+		c := openOrder(orderID(t, l, start), 4)
+		do[ledger.OrderOpened](t, l, account, c)
+		o := orderOf(c)
+		for first := 1; first <= 4; first += 2 {
+			ids, n, err := l.NextIDs(ctx, "COM", start, 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for b.Reset(o, first, ids, n); b.Room(); {
+				r := record(b.NextID(), 2, fmt.Sprintf("secreto de la cuenta %d", account))
+				if err := b.Add(r.Code, r.Registro, sumOf(r), r.Acta, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			raw := string(b.Raw())
+			if mine, other := fmt.Sprintf("cuenta %d", account), fmt.Sprintf("cuenta %d", 3-account); !strings.Contains(raw, mine) || strings.Contains(raw, other) {
+				t.Errorf("a block of account %d has %q", account, raw)
+			}
+			do[ledger.OrderFilled](t, l, account, ledger.FillOrder{Now: start, Block: b.Block()})
+		}
+	}
+	check(t, s)
 }
 
 // TestUnknownBlockIsResolved: when the answer to a block got lost, it is stored once,
