@@ -25,7 +25,7 @@ import (
 const benchAskers = 128
 
 type benchCmd struct {
-	Name string `arg:"" enum:"company,engine,ledger,checks" help:"Qué medir: company, engine, ledger o checks."`
+	Name string `arg:"" enum:"company,ledger,checks" help:"Qué medir: company, ledger o checks."`
 	Full bool   `help:"Tamaños reales, sin límite de tiempo."`
 }
 
@@ -48,7 +48,7 @@ func (c *benchCmd) Run(a *app) error {
 		Progress: func(format string, args ...any) { fmt.Fprintf(a.stderr, format+"\n", args...) },
 	}
 	measure := map[string]func(context.Context, bench.Host, bool) (bench.Report, error){
-		"company": bench.Company, "engine": bench.Engine, "ledger": bench.Ledger, "checks": bench.Checks,
+		"company": bench.Company, "ledger": bench.Ledger, "checks": bench.Checks,
 	}[c.Name]
 	report, err := measure(a.ctx, host, c.Full)
 	if err != nil {
