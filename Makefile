@@ -17,12 +17,15 @@ KILLS    ?= 60
 RACED_CRASHES ?= 30
 RACED_CHECKS  ?= 20
 FUZZTIME ?= 10s
+# The C++ library that DuckDB links, where there is one: only the program that benches
+# compare with needs it.
+CPLUSPLUS := $(filter /%,$(shell $${CC:-cc} -print-file-name=libstdc++.so))
 
 # Flags of the machine must not change what is built and tested here.
 export GOFLAGS := -mod=readonly
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test postgres check fmt vet lint race kill flips bench fuzz openapi clean
+.PHONY: help build demo test postgres check fmt vet lint race kill flips duckdb bench fuzz openapi clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | \
@@ -52,6 +55,7 @@ fmt: ## fails and names the files that gofmt would change
 vet: ## go vet, of what only make kill builds too
 	$(GO) vet $(PACKAGES)
 	$(GO) vet -tags mutants ./ledger
+	@if [ -n "$(CPLUSPLUS)" ]; then set -x; $(GO) vet -tags duckdb ./bench/duckdb; fi
 	cd $(VERIFIER) && $(GO) vet ./...
 
 lint: ## golangci-lint, when it is installed (.ci/run names the version)
@@ -67,6 +71,9 @@ kill: ## kill -9 of a writing process, KILLS times: no acknowledged write may be
 
 flips: ## every byte of an evidence export changed, one at a time; make test tries a sample
 	cd $(VERIFIER) && COTEJO_FLIPS=all $(GO) test -count=1 -v -run 'Flipped|Altered' ./...
+
+duckdb: ## bin/cotejo-duckdb, which bench company and ingest compare with; needs a C++ library (g++)
+	$(GO) build -tags duckdb -o bin/cotejo-duckdb ./bench/duckdb
 
 bench: build ## what we claim about speed, as ratios
 	bin/cotejo bench company
