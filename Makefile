@@ -75,8 +75,11 @@ flips: ## every byte of an evidence export changed, one at a time; make test tri
 duckdb: ## bin/cotejo-duckdb, which bench company and ingest compare with; needs a C++ library (g++)
 	$(GO) build -tags duckdb -o bin/cotejo-duckdb ./bench/duckdb
 
-bench: build ## what we claim about speed, as ratios
-	bin/cotejo bench company
+bench: build duckdb ## what we claim about speed, as ratios; the generated files (2.2 GB) lie in TMPDIR
+	@set -e; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; set -x; \
+		bin/cotejo bench generate --scale 1 --seed 69 --out "$$dir/archivos" >/dev/null; \
+		bin/cotejo bench company --from "$$dir/archivos"; \
+		bin/cotejo bench ingest --from "$$dir/archivos"
 	bin/cotejo bench ledger
 	bin/cotejo bench checks
 	@test -z "$$COTEJO_POSTGRES" || (set -x; bin/cotejo bench ledger --store "$$COTEJO_POSTGRES")

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"time"
 
+	"cotejo/bench/generate"
 	"cotejo/checks"
 )
 
@@ -95,7 +96,10 @@ func measureCLABE(ctx context.Context, h Host, dir string, report *Report, repea
 		return err
 	}
 	data := filepath.Join(dir, "datos")
-	key, err := h.Prepare(ctx, data, listFile, 0)
+	if _, err := h.ingest(ctx, data, "sat_69b", listFile, generate.Corte.String()); err != nil {
+		return err
+	}
+	key, err := h.Prepare(ctx, data, 0)
 	if err != nil {
 		return err
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"math/rand/v2"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,100 +13,129 @@ import (
 // Host gives a bench what only the program around it can: data directories and
 // child processes.
 type Host struct {
-	// Prepare makes a data directory that holds the given list as sat_69b and at
-	// least records verifications, and returns a live key with money.
-	Prepare func(ctx context.Context, dir, listFile string, records int) (key string, err error)
+	// Prepare puts accounts into a data directory that has sources, and at least
+	// records verifications, and returns a live key with money.
+	Prepare func(ctx context.Context, dir string, records int) (key string, err error)
 	// Command runs this program again with other arguments and the defaults of
 	// its configuration, as Prepare used them.
 	Command func(ctx context.Context, args ...string) *exec.Cmd
 	// Store is the PostgreSQL database that Ledger measures, each side in a schema of
 	// its own; empty: a folder. The other benches take a folder.
 	Store string
+	// From is a folder of generated files that Company and Ingest load; empty: they
+	// generate their own.
+	From string
+	// DuckDB is the program of bench/duckdb, which Company and Ingest compare with.
+	DuckDB string
 	// Progress tells a person who waits what is going on.
 	Progress func(format string, args ...any)
 }
 
-// Company measures the company verification: the edition table, and the whole
-// request over HTTP with its durable charge and record. full uses more records
-// and longer repeats.
-func Company(ctx context.Context, h Host, full bool) (_ Report, err error) {
-	records, repeats, window := 1_000_000, 3, 5*time.Second
+// CompanySize is what the command line measures; full uses more records and longer
+// repeats.
+func CompanySize(full bool) Size {
+	size := Size{Keys: 2_000_000, Scale: 1, RFCs: 100_000, Growth: [2]int{1_000_000, 10_000_000}, Records: 1_000_000, Repeats: 3, Window: 5 * time.Second}
 	if full {
-		records, repeats, window = 5_000_000, 7, 10*time.Second
+		size.Records, size.Repeats, size.Window = 5_000_000, 7, 10*time.Second
 	}
+	return size
+}
+
+// Company measures the company verification over all generated sources: the edition
+// table, the search of rows, the engine, and the whole request over HTTP with its
+// durable charge and record.
+func Company(ctx context.Context, h Host, size Size) (_ Report, err error) {
 	report := newReport("company")
+	if err := checkDuckDB(h); err != nil {
+		return report, err
+	}
 	dir, err := os.MkdirTemp("", "cotejo-bench-")
 	if err != nil {
 		return report, err
 	}
 	defer os.RemoveAll(dir)
 
-	h.Progress("tabla de edición: %d RFC", lookupKeys)
-	if err := measureLookup(&report); err != nil {
+	h.Progress("tabla de edición: %d RFC", size.Keys)
+	if err := measureLookup(size.Keys, &report); err != nil {
 		return report, err
 	}
-
-	listFile, list, err := syntheticList(ctx, dir, 1)
+	d, err := openDataset(ctx, h, dir, size.Scale)
 	if err != nil {
 		return report, err
 	}
-	var listed []string // as they are written in a path
-	for _, rfc := range list.Sample {
-		listed = append(listed, url.PathEscape(rfc))
-	}
+	report.Detail["files"] = d.about()
 	data := filepath.Join(dir, "datos")
-	h.Progress("preparando %d registros", records)
-	key, err := h.Prepare(ctx, data, listFile, records)
+	if _, err := d.load(ctx, h, data); err != nil {
+		return report, err
+	}
+	listed, err := measureEdition(ctx, h, data, dir, size.RFCs, &report)
 	if err != nil {
 		return report, err
 	}
-
-	bytesPerRecord, err := recordBytes(data, records)
-	if err != nil {
+	if err := measureGrowth(ctx, h, filepath.Join(dir, "crecimiento"), size.Growth, size.RFCs, &report); err != nil {
 		return report, err
+	}
+	return report, measureRequests(ctx, h, dir, data, listed, size, &report)
+}
+
+// measureEdition measures what needs no server, and returns RFCs of the lists.
+func measureEdition(ctx context.Context, h Host, data, dir string, rfcs int, report *Report) (listed []string, err error) {
+	ed, err := openEdition(data)
+	if err != nil {
+		return nil, err
+	}
+	defer ed.Release()
+	if listed, err = measureClassify(ctx, h, ed, dir, rfcs, report); err != nil {
+		return nil, err
+	}
+	h.Progress("motor: %d RFC", rfcs)
+	return listed, measureEngine(ed, listed, rfcs, report)
+}
+
+// measureRequests asks the service and both baselines over HTTP.
+func measureRequests(ctx context.Context, h Host, dir, data string, listed []string, size Size, report *Report) (err error) {
+	h.Progress("preparando %d registros", size.Records)
+	key, err := h.Prepare(ctx, data, size.Records)
+	if err != nil {
+		return err
+	}
+	bytesPerRecord, err := recordBytes(data, size.Records)
+	if err != nil {
+		return err
 	}
 
 	server, err := startChild(ctx, dir, h.Command, "serve", "--data", data)
 	if err != nil {
-		return report, err
+		return err
 	}
 	defer func() { err = errors.Join(err, server.stop()) }()
 	body, err := typicalAnswer(server.addr, key, "/v1/empresa/ZZZ990101AB1") // on no list
 	if err != nil {
-		return report, err
+		return err
 	}
 	bodyFile, err := writeBody(dir, body)
 	if err != nil {
-		return report, err
+		return err
 	}
 	bare, err := startChild(ctx, dir, h.Command, "bench-bare", "--body", bodyFile)
 	if err != nil {
-		return report, err
+		return err
 	}
 	defer func() { err = errors.Join(err, bare.stop()) }()
 
 	floor, err := startChild(ctx, dir, h.Command, "bench-bare", "--body", bodyFile, "--floor", filepath.Join(dir, "piso"))
 	if err != nil {
-		return report, err
+		return err
 	}
 	defer func() { err = errors.Join(err, floor.stop()) }()
 
 	ours, theirs, least := &side{name: "servicio", server: server}, &side{name: "servidor vacío", server: bare}, &side{name: "servidor de piso", server: floor}
-	next := func(dst []byte, random *rand.Rand) []byte {
-		rfc := ""
-		if random.IntN(100) < httpHits {
-			rfc = listed[random.IntN(len(listed))]
-		} else {
-			rfc = RandomRFC(random)
-		}
-		return append(append(dst, "/v1/empresa/"...), rfc...)
-	}
-	if err := compare(ctx, h, key, next, []*side{ours, theirs, least}, repeats, window); err != nil {
-		return report, err
+	if err := compare(ctx, h, key, companies(listed), []*side{ours, theirs, least}, size.Repeats, size.Window); err != nil {
+		return err
 	}
 	memory, err := server.anonymousMB()
 	if err != nil {
-		return report, err
+		return err
 	}
 	report.Figures["http_vs_bare"] = median(ratios(ours.perCPU, theirs.perCPU))
 	report.Figures["http_vs_floor"] = median(ratios(ours.perCPU, least.perCPU))
@@ -119,16 +146,16 @@ func Company(ctx context.Context, h Host, full bool) (_ Report, err error) {
 	report.Figures["record_bytes"] = bytesPerRecord
 	report.Detail["http"] = map[string]any{
 		"baseline": "bare fasthttp handler, same body bytes", "connections": httpConnections,
-		"hits_percent": httpHits, "list_rows": list.Rows, "records_before": records,
+		"hits_percent": httpHits, "records_before": size.Records,
 		"organizations": 1, "wallets": 1, // so one group of sixteen takes every charge
-		"window_s": window.Seconds(), "body_bytes": len(body),
+		"window_s": size.Window.Seconds(), "body_bytes": len(body),
 		"server_cpu": "from the end of its window before: work that was put off counts",
 		"per_cpu_s":  ours.perCPU, "bare_per_cpu_s": theirs.perCPU, "floor_per_cpu_s": least.perCPU,
 		"per_s": ours.perSecond, "bare_per_s": theirs.perSecond, "floor_per_s": least.perSecond,
 		"floor": "the same, after HMAC of the key, SHA-256 of 1,000 bytes and two keys in a shared durable write",
 	}
 	report.Detail["record_bytes"] = "bytes of the account store on disk after preparation ÷ records: registro, acta, movement and logs"
-	return report, nil
+	return nil
 }
 
 // recordBytes is what a record and its movement take on disk, on average.

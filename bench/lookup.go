@@ -10,20 +10,16 @@ import (
 	"cotejo/index"
 )
 
-const (
-	lookupKeys    = 2_000_000
-	lookupProbes  = 2_000_000
-	lookupRepeats = 5
-)
+const lookupRepeats = 5
 
-// measureLookup compares the edition table with a Go map of the same RFCs:
-// half of the probes hit, in random order, each from the RFC's text.
-func measureLookup(report *Report) error {
+// measureLookup compares the edition table with a Go map of the same n RFCs, each
+// probed as often: half of the probes hit, in random order, each from the RFC's text.
+func measureLookup(n int, report *Report) error {
 	random := rand.New(rand.NewPCG(69, 2))
-	baseline := make(map[string]uint64, lookupKeys)
+	baseline := make(map[string]uint64, n)
 	var builder index.TableBuilder
-	keys := make([]string, 0, lookupKeys)
-	for len(keys) < lookupKeys {
+	keys := make([]string, 0, n)
+	for len(keys) < n {
 		rfc := RandomRFC(random)
 		if _, repeated := baseline[rfc]; repeated {
 			continue
@@ -41,7 +37,7 @@ func measureLookup(report *Report) error {
 		return err
 	}
 	defer table.Close()
-	probes := make([]string, lookupProbes)
+	probes := make([]string, n)
 	for i := range probes {
 		if i%2 == 0 {
 			probes[i] = keys[random.IntN(len(keys))]
@@ -74,17 +70,17 @@ func measureLookup(report *Report) error {
 	for range lookupRepeats {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		took := nsPer(lookupProbes, func() { ours() })
+		took := nsPer(n, func() { ours() })
 		runtime.ReadMemStats(&after)
 		tableNs = append(tableNs, took)
-		allocs = append(allocs, float64(after.Mallocs-before.Mallocs)/lookupProbes)
-		mapNs = append(mapNs, nsPer(lookupProbes, func() { theirs() }))
+		allocs = append(allocs, float64(after.Mallocs-before.Mallocs)/float64(n))
+		mapNs = append(mapNs, nsPer(n, func() { theirs() }))
 	}
 
 	report.Figures["lookup_vs_map"] = median(ratios(tableNs, mapNs))
 	report.Figures["lookup_allocs"] = median(allocs) // of our side, per probe
 	report.Detail["lookup"] = map[string]any{
-		"baseline": "Go map[string]uint64, same RFCs, same probes", "keys": lookupKeys, "probes": lookupProbes,
+		"baseline": "Go map[string]uint64, same RFCs, same probes", "keys": n, "probes": n,
 		"hits": "1/2", "table_ns": tableNs, "map_ns": mapNs, "allocs": allocs,
 	}
 	return nil

@@ -15,7 +15,6 @@ import (
 	"cotejo/accounts"
 	"cotejo/bench"
 	"cotejo/bench/generate"
-	"cotejo/ingest"
 	"cotejo/operation"
 	"cotejo/products/company"
 	"cotejo/snapshots"
@@ -25,8 +24,10 @@ import (
 const benchAskers = 128
 
 type benchCmd struct {
-	Name string `arg:"" enum:"company,ledger,checks" help:"Qué medir: company, ledger o checks."`
-	Full bool   `help:"Tamaños reales, sin límite de tiempo."`
+	Name   string `arg:"" enum:"company,ingest,ledger,checks" help:"Qué medir: company, ingest, ledger o checks."`
+	Full   bool   `help:"Más registros y repeticiones más largas."`
+	From   string `help:"Carpeta de «bench generate» que company e ingest cargan; sin ella generan la suya, de tamaño real." placeholder:"CARPETA"`
+	DuckDB string `name:"duckdb" help:"Programa con el que company e ingest se comparan (make duckdb); sin esto, el cotejo-duckdb que está junto a este." placeholder:"RUTA"`
 }
 
 func (c *benchCmd) Run(a *app) error {
@@ -34,9 +35,19 @@ func (c *benchCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	duckDB := c.DuckDB
+	if duckDB == "" {
+		own, err := os.Executable()
+		if err != nil {
+			return err
+		}
+		duckDB = filepath.Join(filepath.Dir(own), "cotejo-duckdb")
+	}
 	host := bench.Host{
 		Prepare: prepareBench,
 		Store:   database,
+		From:    c.From,
+		DuckDB:  duckDB,
 		Command: func(ctx context.Context, args ...string) *exec.Cmd {
 			// Neither the machine's configuration nor its variables: prepareBench
 			// does not know them either.
@@ -47,10 +58,13 @@ func (c *benchCmd) Run(a *app) error {
 		},
 		Progress: func(format string, args ...any) { fmt.Fprintf(a.stderr, format+"\n", args...) },
 	}
-	measure := map[string]func(context.Context, bench.Host, bool) (bench.Report, error){
-		"company": bench.Company, "ledger": bench.Ledger, "checks": bench.Checks,
+	measure := map[string]func() (bench.Report, error){
+		"company": func() (bench.Report, error) { return bench.Company(a.ctx, host, bench.CompanySize(c.Full)) },
+		"ingest":  func() (bench.Report, error) { return bench.Ingest(a.ctx, host, bench.IngestSize(c.Full)) },
+		"ledger":  func() (bench.Report, error) { return bench.Ledger(a.ctx, host, c.Full) },
+		"checks":  func() (bench.Report, error) { return bench.Checks(a.ctx, host, c.Full) },
 	}[c.Name]
-	report, err := measure(a.ctx, host, c.Full)
+	report, err := measure()
 	if err != nil {
 		return err
 	}
@@ -102,17 +116,14 @@ func (c *benchBareCmd) Run(a *app) error {
 	return bench.ServeBare(a.config.get("addr"), c.Body)
 }
 
-// prepareBench loads the list and records verifications through the pipeline
-// that serves requests, with as many askers as the sequencer likes.
-func prepareBench(ctx context.Context, dir, listFile string, records int) (_ string, err error) {
-	n, err := openNode(ctx, configuration{values: map[string]string{"data": dir}}, mayBeCreated)
+// prepareBench records verifications through the pipeline that serves requests,
+// with as many askers as the sequencer likes.
+func prepareBench(ctx context.Context, dir string, records int) (_ string, err error) {
+	n, err := openNode(ctx, configuration{values: map[string]string{"data": dir}}, mustExist)
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, n.close()) }()
-	if _, err := ingest.Ingest(ctx, n.sources, ingest.Request{Source: "sat_69b", File: listFile, Now: now()}); err != nil {
-		return "", err
-	}
 	_, orgs, err := n.accounts.CreateAccount(ctx, accounts.AccountRequest{Name: "Medición"})
 	if err != nil {
 		return "", err

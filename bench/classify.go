@@ -1,0 +1,307 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math/bits"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cotejo/checks"
+	"cotejo/snapshots"
+)
+
+const (
+	classifyRFCs    = 100_000
+	classifyHits    = 3 // of 100 RFCs: on some list
+	classifyRepeats = 7
+	// censusRows is about how many rows stand behind the RFCs that a census picks.
+	censusRows = 100_000
+)
+
+// place is where a row of an edition stands: its source, as the bit of Mentions, and
+// its number among the rows of the source, in key order, from 0.
+type place struct {
+	source uint
+	row    int
+}
+
+// census is what a walk over all rows of an edition leaves: some RFCs, each listed
+// one as probable as any other, and where their rows stand.
+type census struct {
+	rows   int // of RFCs that can be asked for
+	listed []string
+	places map[string]place // by rowKey
+}
+
+// rowKey tells the rows of an edition apart.
+func rowKey(s *snapshots.Source, r *snapshots.Row) string {
+	return s.Entry().Source + "\x00" + strings.Join(r.ID, "\x00") + "\x00" + strconv.Itoa(r.Ordinal)
+}
+
+// takeCensus walks the edition and calls each, which may be nil, with every row
+// that can be asked for.
+func takeCensus(ed *snapshots.Edition, each func(rfc string, at place)) (*census, error) {
+	total := 0
+	for _, entry := range ed.Manifest().Sources {
+		total += ed.Source(entry.Source).Version().Rows
+	}
+	// An RFC is picked by a hash of it, so that the lists agree on which.
+	share := min(1, censusRows/float64(max(total, 1)))
+	c := &census{places: map[string]place{}}
+	for _, entry := range ed.Manifest().Sources {
+		s := ed.Source(entry.Source)
+		at := place{source: s.Bit()}
+		err := s.All(func(r snapshots.Row) error {
+			key, ok := checks.PackRFC(r.ID[0])
+			if !ok {
+				return nil // nobody can ask for it
+			}
+			if hash := key * 0x9e3779b97f4a7c15; float64(hash>>11)/(1<<53) < share {
+				c.listed = append(c.listed, r.ID[0])
+				c.places[rowKey(s, &r)] = at
+			}
+			if each != nil {
+				each(r.ID[0], at)
+			}
+			at.row++
+			c.rows++
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(c.listed)
+	c.listed = slices.Compact(c.listed)
+	random := rand.New(rand.NewPCG(69, 4))
+	random.Shuffle(len(c.listed), func(i, j int) { c.listed[i], c.listed[j] = c.listed[j], c.listed[i] })
+	return c, nil
+}
+
+// questions are n RFCs to ask for, of which classifyHits in a hundred are listed
+// and the others are mentioned nowhere. No RFC comes twice.
+func questions(ed *snapshots.Edition, listed []string, n int) ([]string, error) {
+	hits := n * classifyHits / 100
+	if len(listed) < hits {
+		return nil, fmt.Errorf("se necesitan %d RFC de las listas y hay %d", hits, len(listed))
+	}
+	random := rand.New(rand.NewPCG(69, 5))
+	asked, taken := slices.Clone(listed[:hits]), make(map[string]bool, n)
+	for len(asked) < n {
+		rfc := RandomRFC(random)
+		if key, ok := checks.PackRFC(rfc); !ok || taken[rfc] || ed.Mentions(key) != 0 {
+			continue
+		}
+		taken[rfc] = true
+		asked = append(asked, rfc)
+	}
+	random.Shuffle(n, func(i, j int) { asked[i], asked[j] = asked[j], asked[i] })
+	return asked, nil
+}
+
+// classify finds the lists and rows of each RFC: one probe of the edition table,
+// and one search in each list that mentions it. found keeps nothing of row.
+func classify(ed *snapshots.Edition, asked []string, found func(asked int, s *snapshots.Source, row *snapshots.Row)) error {
+	sources := make([]*snapshots.Source, len(ed.Manifest().Sources))
+	for _, entry := range ed.Manifest().Sources {
+		s := ed.Source(entry.Source)
+		sources[s.Bit()] = s
+	}
+	for i, rfc := range asked {
+		key, ok := checks.PackRFC(rfc)
+		if !ok {
+			return fmt.Errorf("«%s» no es un RFC", rfc)
+		}
+		for mentions := ed.Mentions(key); mentions != 0; mentions &= mentions - 1 {
+			s := sources[bits.TrailingZeros64(mentions)]
+			if err := s.Find(rfc, func(r snapshots.Row) error {
+				found(i, s, &r)
+				return nil
+			}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// joinShapes are the ways in which DuckDB holds the same rows, each a table of its
+// own in memory: the fastest that is asked for the text of an RFC, as we are, is the
+// baseline. The last is told beside it: there somebody has turned every RFC into a
+// number already, which is a part of what our side does.
+var joinShapes = []struct {
+	name, table, make, key string
+}{
+	{"in the order of the lists", "lists", "create table lists as select source, rfc, row from loaded", "rfc"},
+	{"sorted by RFC", "sorted", "create table sorted as select source, rfc, row from loaded order by rfc", "rfc"},
+	{"ART index on the RFC", "indexed", "create table indexed as select source, rfc, row from loaded; create index by_rfc on indexed (rfc)", "rfc"},
+	{"RFC as a number, made before", "packed", "create table packed as select source, packed, row from loaded order by packed", "packed"},
+}
+
+// measureClassify compares the edition with a hash join in DuckDB of the same RFCs
+// and the same rows, and returns RFCs of the edition.
+func measureClassify(ctx context.Context, h Host, ed *snapshots.Edition, dir string, n int, report *Report) (listed []string, err error) {
+	h.Progress("clasificación: las mismas filas, en DuckDB")
+	duck, err := startDuckDB(ctx, h, "")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, duck.stop()) }()
+	rowsFile, askedFile := filepath.Join(dir, "filas.csv"), filepath.Join(dir, "preguntas.csv")
+	var c *census
+	if err := writeLines(rowsFile, func(w *bufio.Writer) (err error) {
+		c, err = takeCensus(ed, func(rfc string, at place) {
+			key, _ := checks.PackRFC(rfc)
+			fmt.Fprintf(w, "%d,%s,%d,%d\n", at.source, rfc, key, at.row)
+		})
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	asked, err := questions(ed, c.listed, n)
+	if err != nil {
+		return nil, err
+	}
+	if err := writeLines(askedFile, func(w *bufio.Writer) error {
+		for i, rfc := range asked {
+			key, _ := checks.PackRFC(rfc)
+			fmt.Fprintf(w, "%d,%s,%d\n", i, rfc, key)
+		}
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	const csv = "read_csv(%s, auto_detect=false, header=false, delim=',', columns={%s})"
+	if err := duck.all(
+		"create table loaded as from "+fmt.Sprintf(csv, quoted(rowsFile), "'source': 'UTINYINT', 'rfc': 'VARCHAR', 'packed': 'UBIGINT', 'row': 'UINTEGER'"),
+		"create table asked as from "+fmt.Sprintf(csv, quoted(askedFile), "'n': 'UINTEGER', 'rfc': 'VARCHAR', 'packed': 'UBIGINT'"),
+	); err != nil {
+		return nil, err
+	}
+	for _, shape := range joinShapes {
+		if err := duck.all(shape.make); err != nil {
+			return nil, err
+		}
+	}
+	return c.listed, c.compare(ed, asked, duck, report)
+}
+
+// compare repeats both sides in turn.
+func (c *census) compare(ed *snapshots.Edition, asked []string, duck *duckDB, report *Report) error {
+	join := func(shape int) string {
+		s := joinShapes[shape]
+		return fmt.Sprintf("create or replace temp table found as select a.n, l.source, l.row from asked a join %s l on a.%s = l.%s", s.table, s.key, s.key)
+	}
+	answers, err := c.answers(ed, asked)
+	if err != nil {
+		return err
+	}
+	for shape := range joinShapes { // also warms
+		if err := duck.all(join(shape)); err != nil {
+			return err
+		}
+		if err := sameAnswers(duck, answers); err != nil {
+			return fmt.Errorf("%s: %w", joinShapes[shape].name, err)
+		}
+	}
+	var ours []float64
+	theirs := make([][]float64, len(joinShapes))
+	for range classifyRepeats {
+		rows := 0
+		cpu, err := cpuOf(func() error {
+			return classify(ed, asked, func(int, *snapshots.Source, *snapshots.Row) { rows++ })
+		})
+		if err != nil {
+			return err
+		}
+		if rows != len(answers) {
+			return fmt.Errorf("una vuelta encontró %d filas y otra %d", rows, len(answers))
+		}
+		ours = append(ours, cpu)
+		for shape := range joinShapes {
+			s, err := duck.run(join(shape))
+			if err != nil {
+				return err
+			}
+			theirs[shape] = append(theirs[shape], s.CPU)
+		}
+	}
+	best := 0
+	shapes := map[string]any{}
+	for i, shape := range joinShapes {
+		shapes[shape.name] = theirs[i]
+		if shape.key == "rfc" && median(theirs[i]) < median(theirs[best]) {
+			best = i
+		}
+	}
+	report.Figures["classify_vs_duckdb_join"] = median(ratios(theirs[best], ours))
+	report.Detail["classify"] = map[string]any{
+		"rfcs": len(asked), "hits_percent": classifyHits, "rows_loaded": c.rows, "rows_found": len(answers), "lists": len(ed.Manifest().Sources),
+		"baseline":   "DuckDB hash join in memory, one thread, tables (list, RFC, row) loaded and asked before, RFCs in a table, answer into a table: " + joinShapes[best].name,
+		"measured":   "RFCs per CPU second ÷ the baseline's; ours reads the rows found, every cell of them, the baseline their numbers",
+		"cpu_s":      ours,
+		"join_cpu_s": shapes,
+	}
+	return nil
+}
+
+// answers is what the edition answers: RFC by its number among those asked, source
+// and row of all that was found, in order.
+func (c *census) answers(ed *snapshots.Edition, asked []string) ([][3]int, error) {
+	answers := [][3]int{}
+	missing := 0
+	err := classify(ed, asked, func(i int, s *snapshots.Source, r *snapshots.Row) {
+		at, ok := c.places[rowKey(s, r)]
+		if !ok {
+			missing++
+		}
+		answers = append(answers, [3]int{i, int(at.source), at.row})
+	})
+	if err == nil && missing > 0 {
+		err = fmt.Errorf("se encontraron %d filas que no están entre las que se recorrieron", missing)
+	}
+	slices.SortFunc(answers, func(a, b [3]int) int { return slices.Compare(a[:], b[:]) })
+	return answers, err
+}
+
+// ErrOtherAnswer says that the two sides of a comparison do not agree: their times
+// mean nothing.
+var ErrOtherAnswer = errors.New("los dos lados no responden lo mismo")
+
+// sameAnswers compares what the edition answered with the table found.
+func sameAnswers(duck *duckDB, answers [][3]int) error {
+	s, err := duck.run("from found order by all")
+	if err != nil {
+		return err
+	}
+	for i, row := range s.Rows {
+		if i >= len(answers) || len(row) != 3 || row[0] != strconv.Itoa(answers[i][0]) || row[1] != strconv.Itoa(answers[i][1]) || row[2] != strconv.Itoa(answers[i][2]) {
+			return fmt.Errorf("%w: fila %d: DuckDB dice %v", ErrOtherAnswer, i, row)
+		}
+	}
+	if len(s.Rows) != len(answers) {
+		return fmt.Errorf("%w: %d filas, y DuckDB %d", ErrOtherAnswer, len(answers), len(s.Rows))
+	}
+	return nil
+}
+
+// writeLines makes a file.
+func writeLines(path string, write func(*bufio.Writer) error) (err error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	w := bufio.NewWriterSize(f, 1<<20)
+	if err := write(w); err != nil {
+		return err
+	}
+	return w.Flush()
+}

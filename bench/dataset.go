@@ -1,0 +1,117 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"cotejo/bench/generate"
+	"cotejo/snapshots"
+)
+
+// datasetSeed is that of the files that a bench generates for itself.
+const datasetSeed = 69
+
+// dataset is official-format files of every source that has RFCs.
+type dataset struct {
+	dir string
+	generate.Manifest
+}
+
+// openDataset reads the folder of h.From or, when there is none, generates one in
+// dir.
+func openDataset(ctx context.Context, h Host, dir string, scale float64) (*dataset, error) {
+	if h.From == "" {
+		d := &dataset{dir: filepath.Join(dir, "archivos")}
+		var err error
+		d.Manifest, err = generate.Files(ctx, generate.Request{
+			Dir: d.dir, Scale: scale, Seed: datasetSeed,
+			Progress: func(f generate.File, done, of int) {
+				h.Progress("generando %d de %d: %s, %d filas", done, of, f.Source, f.Rows)
+			},
+		})
+		return d, err
+	}
+	d := &dataset{dir: h.From}
+	text, err := os.ReadFile(filepath.Join(h.From, generate.ManifestName))
+	if err != nil {
+		return nil, fmt.Errorf("%s no es una carpeta de «cotejo bench generate»: %w", h.From, err)
+	}
+	return d, json.Unmarshal(text, &d.Manifest)
+}
+
+func (d *dataset) path(f *generate.File) string { return filepath.Join(d.dir, f.Name) }
+
+// rows is how many rows all files have.
+func (d *dataset) rows() (n int) {
+	for _, f := range d.Files {
+		n += f.Rows
+	}
+	return n
+}
+
+// about is what a report says of the files.
+func (d *dataset) about() map[string]any {
+	bytes := int64(0)
+	for _, f := range d.Files {
+		bytes += f.Bytes
+	}
+	return map[string]any{"scale": d.Scale, "seed": d.Seed, "sources": len(d.Files), "rows": d.rows(), "bytes": bytes}
+}
+
+// ingest loads one file into a data directory, in a child process, and returns its
+// processor time.
+func (h Host) ingest(ctx context.Context, data, source, file, corte string) (cpu float64, err error) {
+	cmd := h.Command(ctx, "ingest", "--data", data, "--corte", corte, "--file", source+"="+file)
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return 0, fmt.Errorf("ingest %s: %w: %s", source, err, said)
+	}
+	return processCPU(cmd), nil
+}
+
+// load loads every file and returns the processor time that each took.
+func (d *dataset) load(ctx context.Context, h Host, data string) (cpu map[string]float64, err error) {
+	cpu = map[string]float64{}
+	for i := range d.Files {
+		f := &d.Files[i]
+		h.Progress("cargando %d de %d: %s, %d filas", i+1, len(d.Files), f.Source, f.Rows)
+		if cpu[f.Source], err = h.ingest(ctx, data, f.Source, d.path(f), d.Corte); err != nil {
+			return nil, err
+		}
+	}
+	return cpu, nil
+}
+
+// catalogueOf opens the sources of a data directory.
+func catalogueOf(data string) (*snapshots.Catalogue, error) {
+	return snapshots.OpenCatalogue(filepath.Join(data, "fuentes"))
+}
+
+// openEdition opens the newest edition of a data directory.
+func openEdition(data string) (*snapshots.Edition, error) {
+	c, err := catalogueOf(data)
+	if err != nil {
+		return nil, err
+	}
+	m, err := c.LatestEdition()
+	if err != nil {
+		return nil, err
+	}
+	return c.OpenEdition(m)
+}
+
+// check compares the rows in service with those that were generated.
+func (d *dataset) check(ed *snapshots.Edition) error {
+	var all []error
+	for _, f := range d.Files {
+		if s := ed.Source(f.Source); s == nil {
+			all = append(all, fmt.Errorf("%s no está en la edición", f.Source))
+		} else if n := s.Version().Rows; n != f.Rows {
+			all = append(all, fmt.Errorf("%w: %s tiene %d filas y se cargaron %d", ErrOtherAnswer, f.Source, f.Rows, n))
+		}
+	}
+	return errors.Join(all...)
+}
