@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"time"
 )
 
@@ -68,32 +69,34 @@ func Company(ctx context.Context, h Host, size Size) (_ Report, err error) {
 	if _, err := d.load(ctx, h, data); err != nil {
 		return report, err
 	}
-	listed, err := measureEdition(ctx, h, data, dir, size.RFCs, &report)
+	listed, registro, err := measureEdition(ctx, h, data, dir, size.RFCs, &report)
 	if err != nil {
 		return report, err
 	}
 	if err := measureGrowth(ctx, h, filepath.Join(dir, "crecimiento"), size.Growth, size.RFCs, &report); err != nil {
 		return report, err
 	}
-	return report, measureRequests(ctx, h, dir, data, listed, size, &report)
+	return report, measureRequests(ctx, h, dir, data, listed, registro, size, &report)
 }
 
-// measureEdition measures what needs no server, and returns RFCs of the lists.
-func measureEdition(ctx context.Context, h Host, data, dir string, rfcs int, report *Report) (listed []string, err error) {
+// measureEdition measures what needs no server. It returns RFCs of the lists, and the
+// bytes of a registro about one that is on none.
+func measureEdition(ctx context.Context, h Host, data, dir string, rfcs int, report *Report) (listed []string, registro int, err error) {
 	ed, err := openEdition(data)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer ed.Release()
 	if listed, err = measureClassify(ctx, h, ed, dir, rfcs, report); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	h.Progress("motor: %d RFC", rfcs)
-	return listed, measureEngine(ed, listed, rfcs, report)
+	registro, err = measureEngine(ed, listed, rfcs, report)
+	return listed, registro, err
 }
 
 // measureRequests asks the service and both baselines over HTTP.
-func measureRequests(ctx context.Context, h Host, dir, data string, listed []string, size Size, report *Report) (err error) {
+func measureRequests(ctx context.Context, h Host, dir, data string, listed []string, registro int, size Size, report *Report) (err error) {
 	h.Progress("preparando %d registros", size.Records)
 	key, err := h.Prepare(ctx, data, size.Records)
 	if err != nil {
@@ -123,7 +126,7 @@ func measureRequests(ctx context.Context, h Host, dir, data string, listed []str
 	}
 	defer func() { err = errors.Join(err, bare.stop()) }()
 
-	floor, err := startChild(ctx, dir, h.Command, "bench-bare", "--body", bodyFile, "--floor", filepath.Join(dir, "piso"))
+	floor, err := startChild(ctx, dir, h.Command, "bench-bare", "--body", bodyFile, "--floor", filepath.Join(dir, "piso"), "--registro", strconv.Itoa(registro))
 	if err != nil {
 		return err
 	}
@@ -152,7 +155,7 @@ func measureRequests(ctx context.Context, h Host, dir, data string, listed []str
 		"server_cpu": "from the end of its window before: work that was put off counts",
 		"per_cpu_s":  ours.perCPU, "bare_per_cpu_s": theirs.perCPU, "floor_per_cpu_s": least.perCPU,
 		"per_s": ours.perSecond, "bare_per_s": theirs.perSecond, "floor_per_s": least.perSecond,
-		"floor": "the same, after HMAC of the key, SHA-256 of 1,000 bytes and two keys in a shared durable write",
+		"floor": "the same, after HMAC of the key, SHA-256 of as many bytes as a registro has, and two keys in a shared durable write", "registro_bytes": registro,
 	}
 	report.Detail["record_bytes"] = "bytes of the account store on disk after preparation ÷ records: registro, acta, movement and logs"
 	return nil

@@ -45,33 +45,26 @@ func (a *answering) all() (err error) {
 	return nil
 }
 
-// perRFC is the processor time of one answer, for each repeat after a warm-up.
-func (a *answering) perRFC() (seconds []float64, err error) {
-	for i := range engineRepeats + 1 {
-		cpu, err := cpuOf(a.all)
-		if err != nil {
-			return nil, err
-		}
-		if i > 0 {
-			seconds = append(seconds, cpu/float64(len(a.questions)))
-		}
-	}
-	return seconds, nil
-}
-
-// measureEngine measures answers without HTTP, accounts and records.
-func measureEngine(ed *snapshots.Edition, listed []string, n int, report *Report) error {
+// measureEngine measures answers without HTTP, accounts and records, and returns how
+// many bytes the registro of an RFC has that no list mentions.
+func measureEngine(ed *snapshots.Edition, listed []string, n int, report *Report) (cleanBytes int, err error) {
 	asked, err := questions(ed, listed, n)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	a, err := newAnswering(ed, asked)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	seconds, err := a.perRFC()
-	if err != nil {
-		return err
+	var perSecond []float64
+	for i := range engineRepeats + 1 {
+		cpu, err := cpuOf(a.all)
+		if err != nil {
+			return 0, err
+		}
+		if i > 0 { // the first is a warm-up
+			perSecond = append(perSecond, float64(n)/cpu)
+		}
 	}
 	var misses []string
 	for _, rfc := range asked {
@@ -81,7 +74,7 @@ func measureEngine(ed *snapshots.Edition, listed []string, n int, report *Report
 	}
 	clean, err := newAnswering(ed, misses)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	allocs := []float64{}
 	for range engineRepeats {
@@ -90,20 +83,16 @@ func measureEngine(ed *snapshots.Edition, listed []string, n int, report *Report
 		err := clean.all()
 		runtime.ReadMemStats(&after)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		allocs = append(allocs, float64(after.Mallocs-before.Mallocs)/float64(len(misses)))
-	}
-	perSecond := make([]float64, len(seconds))
-	for i, s := range seconds {
-		perSecond[i] = 1 / s
 	}
 	report.Figures["engine_rfc_per_s_core"] = median(perSecond)
 	report.Figures["miss_allocs"] = median(allocs)
 	report.Detail["engine"] = map[string]any{
 		"measured": "query.AppendRegistro and the SHA-256 of its bytes, one goroutine, per CPU second of the process; miss_allocs: of RFCs that no list mentions, into a buffer that is there",
 		"rfcs":     len(asked), "hits_percent": classifyHits, "lists": len(ed.Manifest().Sources),
-		"per_cpu_s": perSecond, "miss_allocs": allocs, "motor": query.Company{}.Motor(),
+		"per_cpu_s": perSecond, "miss_allocs": allocs, "motor": query.Company{}.Motor(), "clean_registro_bytes": len(clean.registro),
 	}
-	return nil
+	return len(clean.registro), nil
 }

@@ -17,7 +17,6 @@ import (
 // What the floor writes for each request: about what a record and its movement
 // take when they are stored.
 const (
-	floorRegistro = 1000 // bytes hashed: an answer about an RFC that is on no list
 	floorRecord   = 110
 	floorMovement = 60
 	floorBatch    = 512
@@ -33,7 +32,7 @@ type floorWrite struct {
 // ours can do without on this machine: the HMAC of the key, the SHA-256 of a
 // registro, and two keys written durably together with those of whoever waits.
 // It decodes nothing, composes nothing and knows no account.
-func floorServer(l net.Listener, body []byte, dir string) error {
+func floorServer(l net.Listener, body []byte, dir string, registroBytes int) error {
 	engine, err := store.OpenPebble(dir, store.PebbleOptions{})
 	if err != nil {
 		return err
@@ -43,7 +42,7 @@ func floorServer(l net.Listener, body []byte, dir string) error {
 	go func() { failed <- writeFloor(engine, queue) }()
 
 	writes := sync.Pool{New: func() any { return &floorWrite{done: make(chan struct{}, 1)} }}
-	registro := make([]byte, floorRegistro)
+	registro := make([]byte, max(registroBytes, sha256.Size))
 	s := fasthttp.Server{
 		NoDefaultServerHeader: true,
 		Handler: func(ctx *fasthttp.RequestCtx) {
@@ -94,8 +93,8 @@ func writeFloor(engine *store.Pebble, queue <-chan *floorWrite) error {
 }
 
 // ServeFloor is the body of the child process that tells how much of
-// http_vs_bare this machine allows at all.
-func ServeFloor(addr, bodyFile, dir string) error {
+// http_vs_bare this machine allows at all. A registro has so many bytes.
+func ServeFloor(addr, bodyFile, dir string, registroBytes int) error {
 	body, err := os.ReadFile(bodyFile)
 	if err != nil {
 		return err
@@ -104,5 +103,5 @@ func ServeFloor(addr, bodyFile, dir string) error {
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("servidor de piso: %w", floorServer(l, body, dir))
+	return fmt.Errorf("servidor de piso: %w", floorServer(l, body, dir, registroBytes))
 }

@@ -24,48 +24,51 @@ func measureGrowth(ctx context.Context, h Host, dir string, rows [2]int, n int, 
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
-	side := func(name string, rows int) (seconds []float64, err error) {
-		h.Progress("crecimiento: %d filas", rows)
+	var sides [2]*answering
+	for i, name := range []string{"pocas", "muchas"} {
+		h.Progress("crecimiento: %d filas", rows[i])
 		c, err := snapshots.OpenCatalogue(filepath.Join(dir, name))
 		if err != nil {
-			return nil, err
+			return err
 		}
-		listed, err := stageRows(ctx, c, rows)
+		listed, err := stageRows(ctx, c, rows[i])
 		if err != nil {
-			return nil, err
+			return err
 		}
 		m, err := c.LatestEdition()
 		if err != nil {
-			return nil, err
+			return err
 		}
 		ed, err := c.OpenEdition(m)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		defer ed.Release()
 		asked, err := questions(ed, listed, n)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		a, err := newAnswering(ed, asked)
-		if err != nil {
-			return nil, err
+		if sides[i], err = newAnswering(ed, asked); err != nil {
+			return err
 		}
-		return a.perRFC()
 	}
-	before, err := side("pocas", rows[0])
-	if err != nil {
-		return err
+	var seconds [2][]float64
+	for repeat := range engineRepeats + 1 {
+		for i, side := range sides {
+			cpu, err := cpuOf(side.all)
+			if err != nil {
+				return err
+			}
+			if repeat > 0 { // the first is a warm-up
+				seconds[i] = append(seconds[i], cpu/float64(n))
+			}
+		}
 	}
-	after, err := side("muchas", rows[1])
-	if err != nil {
-		return err
-	}
-	report.Figures["growth_10m_vs_1m"] = median(after) / median(before)
+	report.Figures["growth_10m_vs_1m"] = median(ratios(seconds[1], seconds[0]))
 	report.Detail["growth"] = map[string]any{
 		"measured": "processor time of query.AppendRegistro and the SHA-256 of its bytes with many rows loaded ÷ with few",
 		"rows":     rows, "lists": len(growthLists), "rfcs": n, "hits_percent": classifyHits,
-		"few_s": before, "many_s": after,
+		"few_s": seconds[0], "many_s": seconds[1],
 	}
 	return nil
 }

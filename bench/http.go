@@ -25,6 +25,8 @@ const (
 	httpHits        = 3   // of 100 requests: companies that are on the list
 	clockTicks      = 100 // USER_HZ, fixed on Linux
 	answerPatience  = 10 * time.Second
+	// startPatience: a server reads and hashes every file of its edition first.
+	startPatience = 3 * time.Minute
 )
 
 // bareServer answers every request with the same bytes: what an HTTP server
@@ -83,7 +85,7 @@ func startChild(ctx context.Context, dir string, command func(ctx context.Contex
 	if err := c.cmd.Start(); err != nil {
 		return nil, err
 	}
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(startPatience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if conn, err := net.Dial("tcp", c.addr); err == nil {
 			return c, conn.Close()
 		}

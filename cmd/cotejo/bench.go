@@ -104,14 +104,15 @@ func (c *benchGenerateCmd) Run(a *app) error {
 // benchBareCmd is the child process of a baseline: bare, or with the folder that
 // it writes to, the floor.
 type benchBareCmd struct {
-	Body  string  `required:""`
-	Addr  *string `required:""`
-	Floor string
+	Body     string  `required:""`
+	Addr     *string `required:""`
+	Floor    string
+	Registro int // bytes that the floor hashes
 }
 
 func (c *benchBareCmd) Run(a *app) error {
 	if c.Floor != "" {
-		return bench.ServeFloor(a.config.get("addr"), c.Body, c.Floor)
+		return bench.ServeFloor(a.config.get("addr"), c.Body, c.Floor, c.Registro)
 	}
 	return bench.ServeBare(a.config.get("addr"), c.Body)
 }
