@@ -132,6 +132,21 @@ func classify(ed *snapshots.Edition, asked []string, found func(asked int, s *sn
 	return nil
 }
 
+// mentioned finds the lists of each RFC and not the rows: what classify costs before
+// it reads any.
+func mentioned(ed *snapshots.Edition, asked []string) error {
+	hits := 0
+	for _, rfc := range asked {
+		if key, ok := checks.PackRFC(rfc); ok && ed.Mentions(key) != 0 {
+			hits++
+		}
+	}
+	if want := len(asked) * classifyHits / 100; hits != want {
+		return fmt.Errorf("las listas mencionan %d RFC de los que se preguntan; son %d", hits, want)
+	}
+	return nil
+}
+
 // joinShapes are the ways in which DuckDB holds the same rows, each a table of its
 // own in memory: the fastest that is asked for the text of an RFC, as we are, is the
 // baseline. The last is told beside it: there somebody has turned every RFC into a
@@ -211,7 +226,7 @@ func (c *census) compare(ed *snapshots.Edition, asked []string, duck *duckDB, re
 			return fmt.Errorf("%s: %w", joinShapes[shape].name, err)
 		}
 	}
-	var ours []float64
+	var ours, lists []float64
 	theirs := make([][]float64, len(joinShapes))
 	for range classifyRepeats {
 		rows := 0
@@ -225,6 +240,10 @@ func (c *census) compare(ed *snapshots.Edition, asked []string, duck *duckDB, re
 			return fmt.Errorf("una vuelta encontró %d filas y otra %d", rows, len(answers))
 		}
 		ours = append(ours, cpu)
+		if cpu, err = cpuOf(func() error { return mentioned(ed, asked) }); err != nil {
+			return err
+		}
+		lists = append(lists, cpu)
 		for shape := range joinShapes {
 			s, err := duck.run(join(shape))
 			if err != nil {
