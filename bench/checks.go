@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"time"
 
-	"cotejo/bench/generate"
 	"cotejo/checks"
 )
 
@@ -91,12 +90,12 @@ func measureCheck(report *Report, name string, random *rand.Rand, text func(*ran
 
 // measureCLABE compares the free call with the bare server.
 func measureCLABE(ctx context.Context, h Host, dir string, report *Report, repeats int, window time.Duration) (err error) {
-	listFile, _, err := syntheticList(ctx, dir, 0.1) // the service has a source, and nothing here asks it
+	list, err := generateDataset(ctx, h, dir, 0.1, "sat_69b") // the service has a source, and nothing here asks it
 	if err != nil {
 		return err
 	}
 	data := filepath.Join(dir, "datos")
-	if _, err := h.ingest(ctx, data, "sat_69b", listFile, generate.Corte.String()); err != nil {
+	if _, err := list.load(ctx, h, data); err != nil {
 		return err
 	}
 	key, err := h.Prepare(ctx, data, 0)

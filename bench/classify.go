@@ -5,13 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/bits"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"cotejo/checks"
 	"cotejo/snapshots"
@@ -37,12 +35,12 @@ type place struct {
 type census struct {
 	rows   int // of RFCs that can be asked for
 	listed []string
-	places map[string]place // by rowKey
+	places map[string]place // by rowName
 }
 
-// rowKey tells the rows of an edition apart.
-func rowKey(s *snapshots.Source, r *snapshots.Row) string {
-	return s.Entry().Source + "\x00" + strings.Join(r.ID, "\x00") + "\x00" + strconv.Itoa(r.Ordinal)
+// rowName tells the rows of an edition apart.
+func rowName(s *snapshots.Source, key snapshots.RowKey) string {
+	return s.Entry().Source + "\x00" + string(key)
 }
 
 // takeCensus walks the edition and calls each, which may be nil, with every row
@@ -57,24 +55,11 @@ func takeCensus(ed *snapshots.Edition, each func(rfc string, at place)) (*census
 	c := &census{places: map[string]place{}}
 	for _, entry := range ed.Manifest().Sources {
 		s := ed.Source(entry.Source)
-		at := place{source: s.Bit()}
-		err := s.All(func(r snapshots.Row) error {
-			key, ok := checks.PackRFC(r.ID[0])
-			if !ok {
-				return nil // nobody can ask for it
-			}
-			if hash := key * 0x9e3779b97f4a7c15; float64(hash>>11)/(1<<53) < share {
-				c.listed = append(c.listed, r.ID[0])
-				c.places[rowKey(s, &r)] = at
-			}
+		if err := c.walk(s, share, func(rfc string, row int) {
 			if each != nil {
-				each(r.ID[0], at)
+				each(rfc, place{s.Bit(), row})
 			}
-			at.row++
-			c.rows++
-			return nil
-		})
-		if err != nil {
+		}); err != nil {
 			return nil, err
 		}
 	}
@@ -83,6 +68,34 @@ func takeCensus(ed *snapshots.Edition, each func(rfc string, at place)) (*census
 	random := rand.New(rand.NewPCG(69, 4))
 	random.Shuffle(len(c.listed), func(i, j int) { c.listed[i], c.listed[j] = c.listed[j], c.listed[i] })
 	return c, nil
+}
+
+// walk walks one source. The RFC is the caller's to keep.
+func (c *census) walk(s *snapshots.Source, share float64, each func(rfc string, row int)) (err error) {
+	rows, err := s.Rows()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for row := 0; rows.Next(); {
+		packed, ok := checks.PackRFC(rows.Lookup())
+		if !ok {
+			continue // nobody can ask for it
+		}
+		rfc := string(rows.Lookup())
+		if hash := packed * 0x9e3779b97f4a7c15; float64(hash>>11)/(1<<53) < share {
+			key, _, err := rows.Row()
+			if err != nil {
+				return err
+			}
+			c.listed = append(c.listed, rfc)
+			c.places[rowName(s, key)] = place{s.Bit(), row}
+		}
+		each(rfc, row)
+		row++
+		c.rows++
+	}
+	return nil
 }
 
 // questions are n RFCs to ask for, of which classifyHits in a hundred are listed
@@ -96,7 +109,7 @@ func questions(ed *snapshots.Edition, listed []string, n int) ([]string, error) 
 	asked, taken := slices.Clone(listed[:hits]), make(map[string]bool, n)
 	for len(asked) < n {
 		rfc := RandomRFC(random)
-		if key, ok := checks.PackRFC(rfc); !ok || taken[rfc] || ed.Mentions(key) != 0 {
+		if key, ok := checks.PackRFC(rfc); !ok || taken[rfc] || ed.Mentions(key) != nil {
 			continue
 		}
 		taken[rfc] = true
@@ -107,26 +120,18 @@ func questions(ed *snapshots.Edition, listed []string, n int) ([]string, error) 
 }
 
 // classify finds the lists and rows of each RFC: one probe of the edition table,
-// and one search in each list that mentions it. found keeps nothing of row.
-func classify(ed *snapshots.Edition, asked []string, found func(asked int, s *snapshots.Source, row *snapshots.Row)) error {
-	sources := make([]*snapshots.Source, len(ed.Manifest().Sources))
-	for _, entry := range ed.Manifest().Sources {
-		s := ed.Source(entry.Source)
-		sources[s.Bit()] = s
-	}
-	for i, rfc := range asked {
-		key, ok := checks.PackRFC(rfc)
-		if !ok {
-			return fmt.Errorf("«%s» no es un RFC", rfc)
+// and one search in each list that mentions it.
+func classify(ed *snapshots.Edition, asked []string, found func(asked int, s *snapshots.Source, key snapshots.RowKey)) error {
+	for i, text := range asked {
+		rfc, err := checks.ParseRFC(text)
+		if err != nil {
+			return err
 		}
-		for mentions := ed.Mentions(key); mentions != 0; mentions &= mentions - 1 {
-			s := sources[bits.TrailingZeros64(mentions)]
-			if err := s.Find(rfc, func(r snapshots.Row) error {
-				found(i, s, &r)
-				return nil
-			}); err != nil {
-				return err
-			}
+		if _, err := ed.Classify(rfc, func(s *snapshots.Source, key snapshots.RowKey, _ snapshots.Cells) error {
+			found(i, s, key)
+			return nil
+		}); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -137,7 +142,7 @@ func classify(ed *snapshots.Edition, asked []string, found func(asked int, s *sn
 func mentioned(ed *snapshots.Edition, asked []string) error {
 	hits := 0
 	for _, rfc := range asked {
-		if key, ok := checks.PackRFC(rfc); ok && ed.Mentions(key) != 0 {
+		if key, ok := checks.PackRFC(rfc); ok && ed.Mentions(key) != nil {
 			hits++
 		}
 	}
@@ -231,7 +236,7 @@ func (c *census) compare(ed *snapshots.Edition, asked []string, duck *duckDB, re
 	for range classifyRepeats {
 		rows := 0
 		cpu, err := cpuOf(func() error {
-			return classify(ed, asked, func(int, *snapshots.Source, *snapshots.Row) { rows++ })
+			return classify(ed, asked, func(int, *snapshots.Source, snapshots.RowKey) { rows++ })
 		})
 		if err != nil {
 			return err
@@ -263,9 +268,9 @@ func (c *census) compare(ed *snapshots.Edition, asked []string, duck *duckDB, re
 	report.Figures["classify_vs_duckdb_join"] = median(ratios(theirs[best], ours))
 	report.Detail["classify"] = map[string]any{
 		"rfcs": len(asked), "hits_percent": classifyHits, "rows_loaded": c.rows, "rows_found": len(answers), "lists": len(ed.Manifest().Sources),
-		"baseline":   "DuckDB hash join in memory, one thread, tables (list, RFC, row) loaded and asked before, RFCs in a table, answer into a table: " + joinShapes[best].name,
-		"measured":   "RFCs per CPU second ÷ the baseline's; ours reads the rows found, every cell of them, the baseline their numbers",
-		"cpu_s":      ours,
+		"baseline": "DuckDB hash join in memory, one thread, tables (list, RFC, row) loaded and asked before, RFCs in a table, answer into a table: " + joinShapes[best].name,
+		"measured": "RFCs per CPU second ÷ the baseline's; ours reads the rows found, every cell of them, the baseline their numbers",
+		"cpu_s":    ours, "lists_alone_cpu_s": lists,
 		"join_cpu_s": shapes,
 	}
 	return nil
@@ -276,8 +281,8 @@ func (c *census) compare(ed *snapshots.Edition, asked []string, duck *duckDB, re
 func (c *census) answers(ed *snapshots.Edition, asked []string) ([][3]int, error) {
 	answers := [][3]int{}
 	missing := 0
-	err := classify(ed, asked, func(i int, s *snapshots.Source, r *snapshots.Row) {
-		at, ok := c.places[rowKey(s, r)]
+	err := classify(ed, asked, func(i int, s *snapshots.Source, key snapshots.RowKey) {
+		at, ok := c.places[rowName(s, key)]
 		if !ok {
 			missing++
 		}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
+
+	"cotejo/snapshots"
 )
 
 // Host gives a bench what only the program around it can: data directories and
@@ -17,6 +19,8 @@ type Host struct {
 	// Prepare puts accounts into a data directory that has sources, and at least
 	// records verifications, and returns a live key with money.
 	Prepare func(ctx context.Context, dir string, records int) (key string, err error)
+	// Edition is what a server makes of an edition before it answers from it.
+	Edition snapshots.Prepare
 	// Command runs this program again with other arguments and the defaults of
 	// its configuration, as Prepare used them.
 	Command func(ctx context.Context, args ...string) *exec.Cmd

@@ -21,19 +21,11 @@ type dataset struct {
 	generate.Manifest
 }
 
-// openDataset reads the folder of h.From or, when there is none, generates one in
-// dir.
+// openDataset reads the folder of h.From or, when there is none, generates all sources
+// in dir.
 func openDataset(ctx context.Context, h Host, dir string, scale float64) (*dataset, error) {
 	if h.From == "" {
-		d := &dataset{dir: filepath.Join(dir, "archivos")}
-		var err error
-		d.Manifest, err = generate.Files(ctx, generate.Request{
-			Dir: d.dir, Scale: scale, Seed: datasetSeed,
-			Progress: func(f generate.File, done, of int) {
-				h.Progress("generando %d de %d: %s, %d filas", done, of, f.Source, f.Rows)
-			},
-		})
-		return d, err
+		return generateDataset(ctx, h, dir, scale)
 	}
 	d := &dataset{dir: h.From}
 	text, err := os.ReadFile(filepath.Join(h.From, generate.ManifestName))
@@ -41,6 +33,18 @@ func openDataset(ctx context.Context, h Host, dir string, scale float64) (*datas
 		return nil, fmt.Errorf("%s no es una carpeta de «cotejo bench generate»: %w", h.From, err)
 	}
 	return d, json.Unmarshal(text, &d.Manifest)
+}
+
+// generateDataset writes the files of some sources, or of all, below dir.
+func generateDataset(ctx context.Context, h Host, dir string, scale float64, sources ...string) (d *dataset, err error) {
+	d = &dataset{dir: filepath.Join(dir, "archivos")}
+	d.Manifest, err = generate.Files(ctx, generate.Request{
+		Dir: d.dir, Scale: scale, Seed: datasetSeed, Sources: sources,
+		Progress: func(f generate.File, done, of int) {
+			h.Progress("generando %d de %d: %s, %d filas", done, of, f.Source, f.Rows)
+		},
+	})
+	return d, err
 }
 
 func (d *dataset) path(f *generate.File) string { return filepath.Join(d.dir, f.Name) }
@@ -62,25 +66,18 @@ func (d *dataset) about() map[string]any {
 	return map[string]any{"scale": d.Scale, "seed": d.Seed, "sources": len(d.Files), "rows": d.rows(), "bytes": bytes}
 }
 
-// ingest loads one file into a data directory, in a child process, and returns its
-// processor time.
-func (h Host) ingest(ctx context.Context, data, source, file, corte string) (cpu float64, err error) {
-	cmd := h.Command(ctx, "ingest", "--data", data, "--corte", corte, "--file", source+"="+file)
-	if said, err := cmd.CombinedOutput(); err != nil {
-		return 0, fmt.Errorf("ingest %s: %w: %s", source, err, said)
-	}
-	return processCPU(cmd), nil
-}
-
-// load loads every file and returns the processor time that each took.
-func (d *dataset) load(ctx context.Context, h Host, data string) (cpu map[string]float64, err error) {
-	cpu = map[string]float64{}
+// load loads every file into a data directory, each in a child process, and returns
+// the processor time that each took.
+func (d *dataset) load(ctx context.Context, h Host, data string) (map[string]float64, error) {
+	cpu := map[string]float64{}
 	for i := range d.Files {
 		f := &d.Files[i]
 		h.Progress("cargando %d de %d: %s, %d filas", i+1, len(d.Files), f.Source, f.Rows)
-		if cpu[f.Source], err = h.ingest(ctx, data, f.Source, d.path(f), d.Corte); err != nil {
-			return nil, err
+		cmd := h.Command(ctx, "ingest", "--data", data, "--corte", d.Corte, "--file", f.Source+"="+d.path(f))
+		if said, err := cmd.CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("ingest %s: %w: %s", f.Source, err, said)
 		}
+		cpu[f.Source] = processCPU(cmd)
 	}
 	return cpu, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -154,7 +155,7 @@ func companies(listed []string) asking {
 	return func(dst []byte, random *rand.Rand) []byte {
 		rfc := ""
 		if random.IntN(100) < httpHits {
-			rfc = listed[random.IntN(len(listed))]
+			rfc = url.PathEscape(listed[random.IntN(len(listed))])
 		} else {
 			rfc = RandomRFC(random)
 		}

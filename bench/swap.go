@@ -13,7 +13,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"cotejo/catalog"
 	"cotejo/checks"
 	"cotejo/civil"
 	"cotejo/ingest"
@@ -114,7 +113,7 @@ func measureSwap(ctx context.Context, h Host, data string, list *changing, swaps
 	if err != nil {
 		return err
 	}
-	live, err := snapshots.NewLive(c, catalog.Prepare)
+	live, err := snapshots.NewLive(c, h.Edition)
 	if err != nil {
 		return err
 	}

@@ -45,6 +45,7 @@ func (c *benchCmd) Run(a *app) error {
 	}
 	host := bench.Host{
 		Prepare: prepareBench,
+		Edition: prepareEdition,
 		Store:   database,
 		From:    c.From,
 		DuckDB:  duckDB,
