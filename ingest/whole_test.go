@@ -17,8 +17,8 @@ func TestCutInTheLastCell(t *testing.T) {
 	hurried(t)
 	for _, source := range Sources() {
 		tr := newTrial(t, source)
-		if tr.good[0] == '{' {
-			continue // JSON says where it ends: TestFaults
+		if tr.good[0] == '{' || strings.HasPrefix(string(tr.good), "PK") {
+			continue // JSON and a workbook say where they end: TestFaults
 		}
 		// One column has text in the last row of each list, and the filler rows go.
 		whole := strings.TrimRight(string(tr.good), ",\r\n")
