@@ -107,3 +107,52 @@ func packLetters[T string | []byte](rfc T) (letters uint64, ok bool) {
 	}
 	return 0, false
 }
+
+// UnpackRFC is the RFC whose key PackRFC gives; ok is false for a number that is no
+// key, or the key of a day that no calendar has.
+func UnpackRFC(key uint64) (rfc RFC, ok bool) {
+	if key == 0 || key > 29*keysMoral {
+		return RFC{}, false
+	}
+	rest := key - 1
+	next := func(base uint64) (digit byte) {
+		digit = byte(rest % base)
+		rest /= base
+		return digit
+	}
+	var room [13 + 4]byte // four letters may be Ñ
+	var tail [charsAfterLetters]byte
+	tail[8] = alnums[next(11)]
+	tail[7] = alnums[next(36)]
+	tail[6] = alnums[next(36)]
+	for i, value := range [...]byte{next(31) + 1, next(12) + 1, next(100)} {
+		tail[4-2*i], tail[5-2*i] = '0'+value/10, '0'+value%10
+	}
+	letters := 3
+	if key > keysMoral {
+		letters = 4
+	}
+	var values [4]byte
+	for i := letters - 1; i > 0; i-- {
+		values[i] = next(28)
+	}
+	values[0] = byte(rest)
+	if letters == 4 {
+		values[0]--
+	}
+	s := room[:0]
+	for _, v := range values[:letters] {
+		switch v {
+		case 26:
+			s = append(s, '&')
+		case letterEnye:
+			s = append(s, "Ñ"...)
+		default:
+			s = append(s, 'A'+v)
+		}
+	}
+	rfc, err := onCalendar(string(append(s, tail[:]...)), key)
+	return rfc, err == nil
+}
+
+const alnums = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"

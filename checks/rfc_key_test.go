@@ -122,3 +122,31 @@ func BenchmarkParseRFCNormalised(b *testing.B) {
 		sink, _ = ParseRFC(" efo-010101-aa1")
 	}
 }
+
+// TestUnpackRFC: what was packed comes back, and no number gives an RFC of another key.
+func TestUnpackRFC(t *testing.T) {
+	inPattern := rapid.StringMatching(`[A-Z&Ñ]{3,4}[0-9]{2}(0[1-9]|1[012])(0[1-9]|1[0-9]|2[0-8])[A-Z0-9]{2}[0-9A]`)
+	rapid.Check(t, func(t *rapid.T) {
+		want, err := ParseRFC(inPattern.Draw(t, "rfc"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := UnpackRFC(want.Key()); !ok || got != want {
+			t.Fatalf("%q comes back as %q, %v", want, got, ok)
+		}
+		key := rapid.Uint64().Draw(t, "key")
+		if rfc, ok := UnpackRFC(key); ok && rfc.Key() != key {
+			t.Fatalf("%d is %v, whose key is %d", key, rfc, rfc.Key())
+		}
+		if rfc, ok := UnpackRFC(key % (29*keysMoral + 1)); ok {
+			if again, err := ParseRFC(rfc.String()); err != nil || again != rfc {
+				t.Fatalf("%v: %v, %v", rfc, again, err)
+			}
+		}
+	})
+	for _, key := range []uint64{0, 29*keysMoral + 1, 1<<64 - 1} {
+		if rfc, ok := UnpackRFC(key); ok {
+			t.Errorf("%d is %v", key, rfc)
+		}
+	}
+}
