@@ -33,6 +33,7 @@ const (
 // art69 is a list as answers are made from it.
 type art69 struct {
 	*Art69List
+	place        int     // in Art69Lists
 	nombre, tipo int     // columns; tipo is -1 in a list without person types
 	dated        []int   // columns that date a record
 	titles       []title // in canonical order
@@ -47,7 +48,9 @@ const maxArt69 = 16
 var art69s = func() []art69 {
 	var all []art69
 	for i := range Art69Lists {
-		all = append(all, newArt69(&Art69Lists[i]))
+		a := newArt69(&Art69Lists[i])
+		a.place = i
+		all = append(all, a)
 	}
 	return all
 }()
@@ -85,14 +88,17 @@ type art69Sources [maxArt69]*snapshots.Source
 
 // appendArt69 appends the block of the lists under article 69. mentions tells
 // which sources know the RFC at all.
-func (c Company) appendArt69(dst []byte, lists *art69Sources, mentions *index.Set, texts *blockTexts) ([]byte, error) {
-	if block, ok := texts.ofNobody(mentions); ok && c.Past.IsZero() {
-		return append(dst, block...), nil
-	}
+func (c Company) appendArt69(dst []byte, lists *art69Sources, mentions *index.Set, texts *blockTexts, brief *CompanyBrief) ([]byte, error) {
 	partial, loaded := false, false
 	for i := range art69s {
 		loaded = loaded || lists[i] != nil
 		partial = partial || lists[i] == nil && !art69s[i].WhenLinked
+	}
+	if brief.SatArt69 = noCargada; loaded {
+		brief.SatArt69 = sinCoincidencia
+	}
+	if block, ok := texts.ofNobody(mentions); ok && c.Past.IsZero() {
+		return append(dst, block...), nil
 	}
 	dst = append(dst, `{"advertencia":"`...)
 	if partial && loaded {
@@ -117,6 +123,10 @@ func (c Company) appendArt69(dst []byte, lists *art69Sources, mentions *index.Se
 		dst = append(dst, "},"...)
 	}
 	dst = appendEstado(dst, len(found) > 0)
+	brief.SatArt69 = estado(len(found) > 0)
+	for i := range found {
+		brief.Listas |= 1 << found[i].place
+	}
 	dst = append(dst, `,"historial_eventos":[`...)
 	if dst, err = c.appendArt69Events(dst, lists, mentions); err != nil {
 		return dst, err

@@ -110,6 +110,7 @@ func (c Company) AppendResultado(dst []byte, fecha civil.Date, ed *snapshots.Edi
 	in := sharedOf(ed)
 	texts := in.on(fecha)
 	out := Outcome{Code: noDisponible, Consulted: in.lists, EnFecha: c.Past}
+	var brief CompanyBrief
 	if in.sat69B != nil {
 		out.Code, out.Charged = "COMPANY_OK", true
 	}
@@ -125,7 +126,7 @@ func (c Company) AppendResultado(dst []byte, fecha civil.Date, ed *snapshots.Edi
 	out.Consulted.AddAll(&in.contracts)
 
 	dst = append(dst, `{"advertencia":"`+advertenciaCompany+`","contratacion_publica":`...)
-	dst, err := in.appendContratacion(dst, mentions, c.RFC, &texts.contracts)
+	dst, err := in.appendContratacion(dst, mentions, c.RFC, &texts.contracts, &brief)
 	if err != nil {
 		return dst, out, err
 	}
@@ -136,7 +137,7 @@ func (c Company) AppendResultado(dst []byte, fecha civil.Date, ed *snapshots.Edi
 	dst = append(dst, `,"proveedores_sancionados":`...)
 	if !c.Sanciones {
 		dst = append(dst, "null"...)
-	} else if dst, err = c.appendSanciones(dst, &in.sanctions, mentions, fecha, &texts.sanctions); err != nil {
+	} else if dst, err = c.appendSanciones(dst, &in.sanctions, mentions, fecha, &texts.sanctions, &brief); err != nil {
 		return dst, out, err
 	}
 	dst = append(dst, `,"result_code":"`...)
@@ -144,15 +145,15 @@ func (c Company) AppendResultado(dst []byte, fecha civil.Date, ed *snapshots.Edi
 	dst = append(dst, `","rfc":`...)
 	dst = canon.AppendString(dst, c.RFC.String())
 	dst = append(dst, `,"sat_69b":`...)
-	if dst, err = c.appendList(dst, lista69B, in.sat69B, mentions, &texts.sat69B); err != nil {
+	if dst, brief.Sat69B, brief.Situacion, err = c.appendList(dst, lista69B, in.sat69B, mentions, &texts.sat69B); err != nil {
 		return dst, out, err
 	}
 	dst = append(dst, `,"sat_69b_bis":`...)
-	if dst, err = c.appendList(dst, lista69BBis, in.bis, mentions, &texts.bis); err != nil {
+	if dst, brief.Sat69BBis, _, err = c.appendList(dst, lista69BBis, in.bis, mentions, &texts.bis); err != nil {
 		return dst, out, err
 	}
 	dst = append(dst, `,"sat_art69":`...)
-	if dst, err = c.appendArt69(dst, &in.art69, mentions, &texts.art69); err != nil {
+	if dst, err = c.appendArt69(dst, &in.art69, mentions, &texts.art69, &brief); err != nil {
 		return dst, out, err
 	}
 	dst = append(dst, `,"tipo_persona":"`...)
@@ -161,17 +162,19 @@ func (c Company) AppendResultado(dst []byte, fecha civil.Date, ed *snapshots.Edi
 	} else {
 		dst = append(dst, `fisica"}`...)
 	}
+	out.Note = brief.note()
 	return dst, out, nil
 }
 
-// appendList appends the block of a list; list is nil when it is not loaded.
-// texts are those of the day asked about.
-func (c Company) appendList(dst []byte, l *listing, list *snapshots.Source, mentions *index.Set, texts *blockTexts) ([]byte, error) {
+// appendList appends the block of a list, and tells its state and the first
+// situation in it; list is nil when it is not loaded. texts are those of the day
+// asked about.
+func (c Company) appendList(dst []byte, l *listing, list *snapshots.Source, mentions *index.Set, texts *blockTexts) (_ []byte, estado, situacion string, err error) {
 	if list == nil {
-		return append(dst, listaNoCargada...), nil
+		return append(dst, listaNoCargada...), noCargada, "", nil
 	}
 	if block, ok := texts.ofNobody(mentions); ok && c.Past.IsZero() {
-		return append(dst, block...), nil
+		return append(dst, block...), sinCoincidencia, "", nil
 	}
 	return l.append(dst, list, mentions.Has(list.Bit()), c.RFC.String(), texts.fuentes, c.Past)
 }

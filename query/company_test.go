@@ -198,7 +198,8 @@ func askRaw(t testing.TB, ed *snapshots.Edition, rfc string) ([]byte, query.Outc
 }
 
 // answerTo returns the registro and checks what holds for every answer: canonical
-// bytes, the same when computed again from what the registro itself says.
+// bytes, the same when computed again from what the registro itself says, and a note
+// that says what it says. The outcome is returned without the note.
 func answerTo(t testing.TB, q query.Company, ed *snapshots.Edition) ([]byte, query.Outcome) {
 	t.Helper()
 	registro, outcome, err := query.AppendRegistro(nil, q, day, ed)
@@ -216,6 +217,8 @@ func answerTo(t testing.TB, q query.Company, ed *snapshots.Edition) ([]byte, que
 	if err != nil || !bytes.Equal(again, registro) {
 		t.Fatalf("recalculado difiere (%v):\n%s\n%s", err, registro, again)
 	}
+	checkBrief(t, registro, &outcome)
+	outcome.Note = query.Note{} // it says nothing that the registro does not
 	return registro, outcome
 }
 

@@ -247,7 +247,10 @@ func (t *totals) other(currency string) *total {
 }
 
 // appendContratacion appends the block contratacion_publica of a company.
-func (s *shared) appendContratacion(dst []byte, mentions *index.Set, rfc checks.RFC, texts *blockTexts) ([]byte, error) {
+func (s *shared) appendContratacion(dst []byte, mentions *index.Set, rfc checks.RFC, texts *blockTexts, brief *CompanyBrief) ([]byte, error) {
+	if brief.Contratos = 0; len(s.years) == 0 {
+		brief.Contratos = -1
+	}
 	if block, ok := texts.ofNobody(mentions); ok {
 		return append(dst, block...), nil
 	}
@@ -258,6 +261,7 @@ func (s *shared) appendContratacion(dst []byte, mentions *index.Set, rfc checks.
 	if err != nil {
 		return dst, err
 	}
+	brief.Contratos = p.contracts
 	dst = append(dst, '{')
 	dst = appendContractYears(dst, s.years)
 	dst = append(dst, `,"cobertura":"`+coberturaContratos+`","contratos":`...)

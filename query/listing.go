@@ -54,26 +54,28 @@ type find func(lookup string, fn func(snapshots.Row) error) error
 
 // append appends the block of a list that is loaded. found tells whether the
 // edition table knows the RFC in this source at all; fuente is the member of that
-// name; past, when it is a date, asks for the member en_fecha too.
-func (l *listing) append(dst []byte, list *snapshots.Source, found bool, rfc string, fuente []byte, past civil.Date) ([]byte, error) {
+// name; past, when it is a date, asks for the member en_fecha too. It tells the
+// block's state and the situation of its first item.
+func (l *listing) append(dst []byte, list *snapshots.Source, found bool, rfc string, fuente []byte, past civil.Date) (_ []byte, state, situacion string, err error) {
 	var rows []snapshots.Row
 	var history []snapshots.Past
 	if found {
-		var err error
 		if rows, err = l.rows(list.Find, rfc); err != nil {
-			return dst, err
+			return dst, "", "", err
 		}
 		if history, err = l.history(list, rfc); err != nil {
-			return dst, err
+			return dst, "", "", err
 		}
+	}
+	if state = estado(len(rows) > 0); len(rows) > 0 {
+		situacion = rows[0].Norm[l.situacion]
 	}
 	chain := list.Chain()
 	dst = append(dst, '{')
 	if !past.IsZero() {
 		dst = append(dst, `"en_fecha":`...)
-		var err error
 		if dst, err = l.appendEnFecha(dst, list, rfc, rows, history, past); err != nil {
-			return dst, err
+			return dst, "", "", err
 		}
 		dst = append(dst, ',')
 	}
@@ -93,17 +95,21 @@ func (l *listing) append(dst []byte, list *snapshots.Source, found bool, rfc str
 	}
 	dst = append(dst, `],`...)
 	dst = l.appendSituaciones(dst, rows)
-	return append(dst, '}'), nil
+	return append(dst, '}'), state, situacion, nil
 }
 
 func appendEstado(dst []byte, match bool) []byte {
 	dst = append(dst, `"estado":"`...)
-	if match {
-		dst = append(dst, coincidencia...)
-	} else {
-		dst = append(dst, sinCoincidencia...)
-	}
+	dst = append(dst, estado(match)...)
 	return append(dst, '"')
+}
+
+// estado is the state of a source that was asked.
+func estado(match bool) string {
+	if match {
+		return coincidencia
+	}
+	return sinCoincidencia
 }
 
 // rows returns the rows of an RFC, the procedure with the latest stage first: an

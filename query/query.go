@@ -44,6 +44,8 @@ type Outcome struct {
 	// where they have one.
 	EnFecha civil.Date
 	InPast  index.Set
+	// Note is for lists of many answers; empty from an engine that makes none.
+	Note Note
 }
 
 // Source states, as the API names them.

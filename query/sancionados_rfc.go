@@ -65,7 +65,8 @@ type sanction struct {
 
 // appendSanciones appends the block. mentions tells which sources know the RFC at all;
 // texts are those of fecha.
-func (c Company) appendSanciones(dst []byte, s *sanctions, mentions *index.Set, fecha civil.Date, texts *blockTexts) ([]byte, error) {
+func (c Company) appendSanciones(dst []byte, s *sanctions, mentions *index.Set, fecha civil.Date, texts *blockTexts, brief *CompanyBrief) ([]byte, error) {
+	brief.Sancionados = sanctionState(false, s.withRFC[0] != nil, noDisponible)
 	if block, ok := texts.ofNobody(mentions); ok && c.Past.IsZero() {
 		return append(dst, block...), nil
 	}
@@ -98,7 +99,8 @@ func (c Company) appendSanciones(dst []byte, s *sanctions, mentions *index.Set, 
 		dst = append(dst, '}')
 	}
 	dst = append(dst, `,"estado":"`...)
-	dst = append(dst, sanctionState(len(found) > 0, s.withRFC[0] != nil, noDisponible)...)
+	brief.Sancionados = sanctionState(len(found) > 0, s.withRFC[0] != nil, noDisponible)
+	dst = append(dst, brief.Sancionados...)
 	dst = append(dst, `","historial_eventos":[`...)
 	removed := false
 	for i := range events {

@@ -107,10 +107,10 @@ func (s *shared) makeTexts(fecha civil.Date) *dayTexts {
 		t.contracts.fuentes = fuente(t.contracts.fuentes, s.years[i].schema, s.years[i].list)
 	}
 	// Nothing is read for an RFC that nobody mentions, so nothing can fail.
-	t.sat69B.none, _ = Company{}.appendList(nil, lista69B, s.sat69B, nil, &t.sat69B)
-	t.bis.none, _ = Company{}.appendList(nil, lista69BBis, s.bis, nil, &t.bis)
-	t.art69.none, _ = Company{}.appendArt69(nil, &s.art69, nil, &t.art69)
-	t.sanctions.none, _ = Company{}.appendSanciones(nil, &s.sanctions, nil, fecha, &t.sanctions)
-	t.contracts.none, _ = s.appendContratacion(nil, nil, checks.RFC{}, &t.contracts)
+	t.sat69B.none, _, _, _ = Company{}.appendList(nil, lista69B, s.sat69B, nil, &t.sat69B)
+	t.bis.none, _, _, _ = Company{}.appendList(nil, lista69BBis, s.bis, nil, &t.bis)
+	t.art69.none, _ = Company{}.appendArt69(nil, &s.art69, nil, &t.art69, new(CompanyBrief))
+	t.sanctions.none, _ = Company{}.appendSanciones(nil, &s.sanctions, nil, fecha, &t.sanctions, new(CompanyBrief))
+	t.contracts.none, _ = s.appendContratacion(nil, nil, checks.RFC{}, &t.contracts, new(CompanyBrief))
 	return t
 }
