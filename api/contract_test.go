@@ -189,7 +189,7 @@ func table(t *testing.T) operation.Table {
 
 // tableOf is everything the service can do.
 func tableOf(about platform.Config, keeps organization.Config, evident evidence.Config, desk registration.Config, book *ledger.Ledger) operation.Table {
-	return must(operation.NewTable(company.Operations(), evidence.Operations(evident), fiscal.Operations(), identifiers.Operations(), catalogs.Operations(),
+	return must(operation.NewTable(company.Operations(evident.Pipeline), evidence.Operations(evident), fiscal.Operations(), identifiers.Operations(), catalogs.Operations(),
 		organization.Operations(keeps), wallet.Operations(book, keeps.Now), platform.Operations(about), registration.Operations(desk)))
 }
 

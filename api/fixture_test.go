@@ -126,7 +126,12 @@ func newFixture(t testing.TB) *fixture {
 	f.listener = fasthttputil.NewInmemoryListener()
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(f.listener) }()
+	working, stopLots := context.WithCancel(context.Background())
+	var lots sync.WaitGroup
+	lots.Go(func() { f.pipeline.RunLots(working, f.table, nil, slog.New(slog.NewJSONHandler(f.log, nil))) })
 	t.Cleanup(func() {
+		stopLots()
+		lots.Wait()
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		for _, err := range []error{server.Shutdown(ctx), <-served, book.Close(), pebble.Close(), f.live.Close(), testLive.Close()} {

@@ -74,8 +74,12 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, refusal error) {
 	r := &e.request
 	r.Operation, r.Refusal, r.Client, r.Head = op.Operation, refusal, e.client, h.IsHead()
 	r.Encoded, r.ContentType = len(h.ContentEncoding()) > 0, h.ContentType()
-	if op.Body != nil && refusal == nil {
+	if op.MaxBody() > 0 && refusal == nil {
 		r.Body = ctx.Request.Body()
+		defer s.bodies.leave(h)
+	}
+	if op.Negotiates {
+		r.Accept, r.Prefer = joined(h, "Accept"), joined(h, "Prefer")
 	}
 	if keys := h.PeekAll(op.Auth.KeyHeader()); len(keys) == 1 {
 		r.Key = keys[0]
@@ -94,7 +98,13 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, refusal error) {
 	case err != nil:
 		e.fail(err)
 	case resp.Stream != nil:
+		ctx.Request.ResetBody() // it was read; the answer may take long
 		e.stream(&resp)
+	case resp.Location != "":
+		e.answer = resp.Body
+		e.succeed(&resp)
+		e.accepted(&resp)
+		ctx.Response.SetBody(resp.Body)
 	case op.Service != "": // appended to e.answer
 		e.answer = resp.Body
 		e.succeed(&resp)
@@ -103,6 +113,19 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, refusal error) {
 		e.succeed(&resp)
 		ctx.Response.SetBodyRaw(resp.Body) // nobody changes it
 	}
+}
+
+// joined is the value of a header that may stand on several lines.
+func joined(h *fasthttp.RequestHeader, name string) []byte {
+	return bytes.Join(h.PeekAll(name), []byte{','})
+}
+
+// accepted tells where to read what becomes of an order.
+func (e *exchange) accepted(r *operation.Response) {
+	e.ctx.SetStatusCode(fasthttp.StatusAccepted)
+	h := &e.ctx.Response.Header
+	h.Set("Location", r.Location)
+	h.Set("Preference-Applied", "respond-async")
 }
 
 // refuse answers what never became a request.
@@ -234,6 +257,9 @@ func (e *exchange) succeed(r *operation.Response) {
 	}
 	if r.Replayed {
 		h.SetCanonical(headerReplayed, valueTrue)
+	}
+	if r.Lot != "" {
+		h.Set("X-Lote", r.Lot)
 	}
 	if r.Charged {
 		b := operation.AppendPesos(e.line[:0], r.Cost)

@@ -33,8 +33,8 @@ import (
 const (
 	maxHeaderBytes  = 32 << 10 // request line and headers
 	maxHeaderFields = 64
-	maxBodyBytes    = 64 << 10
-	maxSegmentBytes = 256 // of the path, as sent
+	maxBodyBytes    = 64 << 10 // but for operations that declare more, see receive
+	maxSegmentBytes = 256      // of the path, as sent
 	maxQueryBytes   = 4 << 10
 	maxQueryParams  = 32
 
@@ -65,6 +65,7 @@ type Server struct {
 
 	deadlines   deadlines
 	streams     streams
+	bodies      largeBodies
 	connections int // at once
 
 	mu       sync.Mutex       // guards the rest
@@ -78,12 +79,6 @@ type Server struct {
 func New(c Config) (*Server, error) {
 	if _, err := c.Table.OpenAPI(); err != nil {
 		return nil, err
-	}
-	largest := maxBodyBytes
-	for _, op := range c.Table {
-		if op.Body != nil {
-			largest = max(largest, op.Body.MaxBytes)
-		}
 	}
 	other := newRouteMetrics(otherRoutes, 200, 400, 404, 405, 408, 413, 429, 431, 500)
 	s := &Server{
@@ -104,7 +99,8 @@ func New(c Config) (*Server, error) {
 		WriteTimeout:       60 * time.Second,
 		IdleTimeout:        60 * time.Second,
 		ReadBufferSize:     maxHeaderBytes,
-		MaxRequestBodySize: largest,
+		MaxRequestBodySize: maxBodyBytes,
+		HeaderReceived:     s.receive,
 		// Beyond this fasthttp answers plain text: the listener refuses before.
 		Concurrency:     2 * maxConnections,
 		TCPKeepalive:    true,
@@ -201,7 +197,7 @@ func (s *Server) handleBroken(ctx *fasthttp.RequestCtx, err error) {
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		// The headers were read, so the caller learns the same as with a small
 		// body: first whether the route exists and the key is good.
-		s.answer(ctx, operation.ErrTooLarge)
+		s.answer(ctx, s.tooLarge(&ctx.Request.Header))
 	case errors.As(err, &small):
 		s.refuse(ctx, operation.ErrHeaders)
 	case errors.As(err, &network) && network.Timeout():

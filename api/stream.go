@@ -157,15 +157,16 @@ func (e *exchange) describe(resp *operation.Response) {
 
 // Read implements io.Reader. fasthttp calls it when the client took what came before.
 func (b *stream) Read(p []byte) (n int, err error) {
-	if b.ctx.Err() == nil {
-		// fasthttp's own deadline is for the whole answer.
-		_ = b.conn.SetWriteDeadline(time.Now().Add(maxStall))
-	}
 	if len(b.first) > 0 {
 		n = copy(p, b.first)
 		b.first = b.first[n:]
 	} else {
 		n, err = b.pipe.Read(p)
+	}
+	if b.ctx.Err() == nil {
+		// fasthttp's own deadline is for the whole answer. What is written next may have
+		// taken long to make.
+		_ = b.conn.SetWriteDeadline(time.Now().Add(maxStall))
 	}
 	b.sent += int64(n)
 	if errors.Is(err, io.EOF) {

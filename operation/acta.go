@@ -15,8 +15,9 @@ import (
 // appendActa appends the canonical JSON of what happened: when it was answered,
 // which registro, under which id, and what only this installation knows of the
 // versions that were consulted: no hash of the edition covers it. conocida is
-// what appendConocida made, empty in an answer that is not about an earlier day.
-func appendActa(dst []byte, id ledger.VerificationID, now time.Time, registroHash, conocida []byte, out *query.Outcome, ed *snapshots.Edition) []byte {
+// what appendConocida made, empty in an answer that is not about an earlier day;
+// versions what appendVersions did.
+func appendActa(dst []byte, id ledger.VerificationID, now time.Time, registroHash, conocida, versions []byte) []byte {
 	dst = append(dst, '{')
 	if len(conocida) > 0 {
 		dst = append(dst, `"conocida":`...)
@@ -30,6 +31,12 @@ func appendActa(dst []byte, id ledger.VerificationID, now time.Time, registroHas
 	dst = append(dst, `","verification_id":"`...)
 	dst = id.AppendTo(dst)
 	dst = append(dst, `","versiones":[`...)
+	dst = append(dst, versions...)
+	return append(dst, "]}"...)
+}
+
+// appendVersions appends the versions that were consulted, as items of a JSON list.
+func appendVersions(dst []byte, out *query.Outcome, ed *snapshots.Edition) []byte {
 	sources := ed.Manifest().Sources
 	first := true
 	for bit := range out.Consulted.All() {
@@ -49,7 +56,7 @@ func appendActa(dst []byte, id ledger.VerificationID, now time.Time, registroHas
 			dst = appendVersion(dst, source.ChainManifest(i), "")
 		}
 	}
-	return append(dst, "]}"...)
+	return dst
 }
 
 // appendVersion appends one item of versiones. publishedReset is empty for a

@@ -31,6 +31,9 @@ const (
 	// ClassStream is for answers that are made while they are sent: they last as long
 	// as their client takes.
 	ClassStream
+	// ClassLot is for lists of questions: they last as long as the work takes, or as
+	// their client does.
+	ClassLot
 
 	// Classes is how many there are.
 	Classes
@@ -38,7 +41,7 @@ const (
 
 // String is the name of the class in metrics.
 func (c Class) String() string {
-	return [Classes]string{"libre", "consulta", "lectura", "cambio", "descarga"}[c]
+	return [Classes]string{"libre", "consulta", "lectura", "cambio", "descarga", "lote"}[c]
 }
 
 // Class is the class of the operation's requests.
@@ -46,6 +49,8 @@ func (op *Operation) Class() Class {
 	switch {
 	case op.Ask != nil, op.Compute != nil && !op.included():
 		return ClassAsk
+	case op.Lot != nil:
+		return ClassLot
 	case op.Act != nil:
 		return ClassAct
 	case op.streams():
@@ -67,7 +72,7 @@ type Limit struct {
 }
 
 // Limits are the limits of a pipeline.
-type Limits struct{ Ask, Read, Act, Stream Limit }
+type Limits struct{ Ask, Read, Act, Stream, Lot Limit }
 
 // DefaultLimits fit one ledger. It commits up to 512 charges in one durable
 // write, while those of the next write come together: 1,024 requests keep it
@@ -80,13 +85,16 @@ type Limits struct{ Ask, Read, Act, Stream Limit }
 // keep any machine busy. A change is rare and waits for the disk as a charge does.
 //
 // A download keeps a view of the store open, and the store keeps what the view
-// shows: there are few, and nobody has more than two.
+// shows: there are few, and nobody has more than two. A list holds its input and a
+// piece of its answer, a megabyte or two; as many as an organization may have open at
+// once may be waited for.
 var DefaultLimits = Limits{
 	Ask:  Limit{Slots: 1024, Queue: 1024, Wait: 500 * time.Millisecond},
 	Read: Limit{Slots: 256, Queue: 512, Wait: 250 * time.Millisecond},
 	Act:  Limit{Slots: 64, Queue: 256, Wait: 500 * time.Millisecond},
 
 	Stream: Limit{Slots: 16, Queue: 32, Wait: time.Second, Each: 2},
+	Lot:    Limit{Slots: 64, Queue: 64, Wait: time.Second, Each: 2 * maxLotsEach},
 }
 
 func (l *Limits) of(c Class) Limit {
@@ -97,6 +105,8 @@ func (l *Limits) of(c Class) Limit {
 		return l.Act
 	case ClassStream:
 		return l.Stream
+	case ClassLot:
+		return l.Lot
 	}
 	return l.Read
 }
@@ -123,6 +133,7 @@ var (
 		ClassAct:  metrics.NewHistogram(`cotejo_queue_wait_seconds{class="cambio"}`),
 
 		ClassStream: metrics.NewHistogram(`cotejo_queue_wait_seconds{class="descarga"}`),
+		ClassLot:    metrics.NewHistogram(`cotejo_queue_wait_seconds{class="lote"}`),
 	}
 )
 

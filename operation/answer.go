@@ -3,6 +3,7 @@ package operation
 import (
 	"bytes"
 	"errors"
+	"sync"
 
 	"cotejo/canon"
 	"cotejo/ledger"
@@ -35,9 +36,16 @@ const (
 // and question; what happened at this installation cannot. So what it answered
 // from on an earlier day (conocida) stands behind resultado, as the acta has it.
 func AppendAnswer(dst []byte, r *ledger.Record) ([]byte, error) {
+	s := splicers.Get().(*splicer)
+	defer splicers.Put(s)
+	return s.append(dst, r)
+}
+
+// append is AppendAnswer.
+func (s *splicer) append(dst []byte, r *ledger.Record) ([]byte, error) {
 	a, ok := readActa(r.Acta)
 	parts, whole := query.Split(r.Registro)
-	if n := len(parts.Resultado); !ok || !whole || n < 2 || parts.Resultado[0] != '{' || parts.Resultado[n-1] != '}' {
+	if n := len(parts.Resultado); !ok || !whole || !s.use(a.versions) || n < 2 || parts.Resultado[0] != '{' || parts.Resultado[n-1] != '}' {
 		return dst, ErrRecord
 	}
 	dst = append(dst, `{"verification_id":`...)
@@ -45,10 +53,7 @@ func AppendAnswer(dst []byte, r *ledger.Record) ([]byte, error) {
 	dst = append(dst, `,"service":`...)
 	dst = canon.AppendString(dst, r.Service)
 	if members := parts.Resultado[1 : len(parts.Resultado)-1]; len(members) > 0 {
-		dst = append(dst, ',')
-		if dst, ok = appendSpliced(dst, members, a.versions); !ok {
-			return dst, ErrRecord
-		}
+		dst = s.splice(append(dst, ','), members)
 	}
 	if a.conocida != nil {
 		dst = append(dst, `,"conocida":`...)
@@ -70,14 +75,67 @@ func AppendAnswer(dst []byte, r *ledger.Record) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-// appendSpliced copies the members of a result and completes each version: the
+// splicer completes answers. It remembers the versions of the acta before: answers
+// of one time and edition name the same ones.
+type splicer struct {
+	versions []byte        // of an acta, as readActa has them
+	texts    []splicedText // of each of them
+}
+
+// splicedText is what is said of a version behind its hash.
+type splicedText struct{ source, sha256, text []byte }
+
+var splicers = sync.Pool{New: func() any { return new(splicer) }}
+
+// use prepares for the versions of an acta.
+func (s *splicer) use(versions []byte) (ok bool) {
+	if len(s.texts) > 0 && bytes.Equal(versions, s.versions) {
+		return true
+	}
+	s.versions = append(s.versions[:0], versions...)
+	s.texts = s.texts[:0]
+	var room []byte
+	for rest := s.versions; len(rest) > 0; {
+		var v actaVersion
+		if v, rest, ok = nextVersion(rest); !ok {
+			s.texts = s.texts[:0]
+			return false
+		}
+		begin := len(room)
+		room = append(append(room, `,"source_version_id":`...), v.id...)
+		room = append(append(room, `,"url":`...), v.url...)
+		room = append(append(room, `,"obtenida_de":`...), v.obtained...)
+		room = appendOrNull(append(room, `,"publicada_en_reset":`...), v.published)
+		room = append(append(room, `,"descargada":`...), v.downloaded...)
+		room = appendOrNull(append(room, `,"ultima_modificacion_servidor":`...), v.modified)
+		s.texts = append(s.texts, splicedText{v.source, v.sha256, room[begin:len(room):len(room)]})
+	}
+	return true
+}
+
+// find returns what is to be said of a version by its source and hash, both quoted
+// JSON texts; nil when the acta does not name it. An answer names most versions in the
+// order in which they stand here: at is where the one before was found.
+func (s *splicer) find(at *int, source, sha []byte) []byte {
+	for n := range s.texts {
+		i := (*at + 1 + n) % len(s.texts)
+		if t := &s.texts[i]; bytes.Equal(t.sha256, sha) && bytes.Equal(t.source, source) {
+			*at = i
+			return t.text
+		}
+	}
+	return nil
+}
+
+// splice copies the members of a result and completes each version: the
 // value of sha256 in an object whose id, before it, is the version's source.
-func appendSpliced(dst, members, versions []byte) ([]byte, bool) {
+func (s *splicer) splice(dst, members []byte) []byte {
 	from := 0 // of what is not copied yet
+	last := -1
 	for next := 0; ; {
 		at := indexMember(members[next:], shaMember)
 		if at < 0 {
-			return append(dst, members[from:]...), true
+			return append(dst, members[from:]...)
 		}
 		at += next
 		value := cursor{members[at+len(shaMember):], true}
@@ -91,27 +149,11 @@ func appendSpliced(dst, members, versions []byte) ([]byte, bool) {
 		if id == nil {
 			continue
 		}
-		v, found, ok := findVersion(versions, id, sha)
-		if !ok {
-			return dst, false
+		if text := s.find(&last, id, sha); text != nil {
+			dst = append(dst, members[from:next]...)
+			dst = append(dst, text...)
+			from = next
 		}
-		if !found {
-			continue
-		}
-		dst = append(dst, members[from:next]...)
-		from = next
-		dst = append(dst, `,"source_version_id":`...)
-		dst = append(dst, v.id...)
-		dst = append(dst, `,"url":`...)
-		dst = append(dst, v.url...)
-		dst = append(dst, `,"obtenida_de":`...)
-		dst = append(dst, v.obtained...)
-		dst = append(dst, `,"publicada_en_reset":`...)
-		dst = appendOrNull(dst, v.published)
-		dst = append(dst, `,"descargada":`...)
-		dst = append(dst, v.downloaded...)
-		dst = append(dst, `,"ultima_modificacion_servidor":`...)
-		dst = appendOrNull(dst, v.modified)
 	}
 }
 
@@ -160,16 +202,4 @@ func idBefore(text []byte) []byte {
 		return nil
 	}
 	return id
-}
-
-// findVersion returns the version of the acta with a source and a hash, both
-// quoted JSON texts.
-func findVersion(versions, source, sha []byte) (v actaVersion, found, ok bool) {
-	for ok = true; len(versions) > 0; {
-		v, versions, ok = nextVersion(versions)
-		if !ok || bytes.Equal(v.source, source) && bytes.Equal(v.sha256, sha) {
-			return v, ok, ok
-		}
-	}
-	return v, false, ok
 }

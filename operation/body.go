@@ -92,19 +92,45 @@ func kindOf(s *jsonschema.Schema) (kind string, orNull bool) {
 	return s.Type, false
 }
 
-// readable tells whether the body may be looked at: 415 before 413.
+// readable tells whether the body may be looked at, and the answer given as it is
+// wanted: 415 before 406 before 413.
 func (op *Operation) readable(r *Request) error {
 	switch {
 	case r.Encoded:
 		return ErrEncoding
 	case op.Body != nil && !isJSON(string(r.ContentType)):
 		return ErrMediaType
+	case op.Lot != nil && !op.Lot.reads(r.ContentType):
+		return ErrListType
+	}
+	if op.Negotiates {
+		offers := []string{mediaJSON}
+		for _, m := range op.Media {
+			offers = append(offers, m.Type)
+		}
+		var ok bool
+		if r.Media, ok = negotiate(r.Accept, offers...); !ok {
+			return ErrNotAcceptable
+		}
+	}
+	switch most := op.MaxBody(); {
 	case r.Refusal != nil:
 		return r.Refusal
-	case op.Body != nil && len(r.Body) > op.Body.MaxBytes:
+	case most > 0 && len(r.Body) > most:
 		return ErrTooLarge
 	}
 	return nil
+}
+
+// MaxBody bounds the body of the operation in bytes; 0 when it reads none.
+func (op *Operation) MaxBody() int {
+	switch {
+	case op.Body != nil:
+		return op.Body.MaxBytes
+	case op.Lot != nil:
+		return op.Lot.MaxBytes
+	}
+	return 0
 }
 
 // isJSON accepts application/json, alone or in UTF-8: JSON has no other encoding.

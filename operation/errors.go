@@ -3,6 +3,7 @@ package operation
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -20,10 +21,16 @@ var (
 	ErrEncoding = errors.New("operation: Content-Encoding no admitido")
 	// ErrMediaType says that a body is not declared as JSON.
 	ErrMediaType = errors.New("operation: Content-Type no admitido")
-	ErrTooLarge  = errors.New("operation: cuerpo demasiado grande")
-	ErrHeaders   = errors.New("operation: encabezados demasiado grandes")
-	ErrSlow      = errors.New("operation: la petición no llegó completa a tiempo")
-	ErrRequest   = errors.New("operation: petición HTTP mal formada")
+	// ErrListType says that a list is not declared as one of the types it may have.
+	ErrListType = errors.New("operation: Content-Type de la lista no admitido")
+	// ErrNotAcceptable says that the header Accept allows none of the answer's types.
+	ErrNotAcceptable = errors.New("operation: ningún tipo de respuesta admitido")
+	// ErrBodies says that there are too many large bodies at once.
+	ErrBodies   = errors.New("operation: demasiados cuerpos grandes a la vez")
+	ErrTooLarge = errors.New("operation: cuerpo demasiado grande")
+	ErrHeaders  = errors.New("operation: encabezados demasiado grandes")
+	ErrSlow     = errors.New("operation: la petición no llegó completa a tiempo")
+	ErrRequest  = errors.New("operation: petición HTTP mal formada")
 	// ErrConnections refuses a connection, before anything of it was read.
 	ErrConnections = errors.New("operation: demasiadas conexiones simultáneas")
 	// ErrForbidden says that the key is valid and not for this operation.
@@ -95,6 +102,12 @@ var failures = []struct {
 	{is(ErrMediaType), Failure{415, "TIPO_NO_ADMITIDO", "Content-Type ausente o no admitido",
 		"Esta operación lee un cuerpo JSON y el encabezado Content-Type no lo declara.",
 		"Envíe Content-Type: application/json, con el cuerpo en UTF-8.", 0}},
+	{is(ErrListType), Failure{415, "TIPO_DE_LISTA_NO_ADMITIDO", "Content-Type ausente o no admitido",
+		"Esta operación lee una lista y el encabezado Content-Type no dice de qué tipo.",
+		"Envíe Content-Type: application/json, text/csv o application/x-ndjson, según la lista.", 0}},
+	{is(ErrNotAcceptable), Failure{406, "RESPUESTA_NO_ACEPTABLE", "Ningún tipo de respuesta admitido",
+		"El encabezado Accept no admite ninguno de los tipos en que esta operación responde. No se ejecutó ni se cobró nada.",
+		"Quite Accept, o pida application/json, application/x-ndjson o text/csv.", 0}},
 	{is(ErrTooLarge), Failure{413, "CUERPO_DEMASIADO_GRANDE", "El cuerpo excede el tamaño permitido",
 		"El cuerpo de la petición excede el tamaño permitido para esta operación.",
 		"Envíe menos datos por petición.", 0}},
@@ -123,6 +136,18 @@ var failures = []struct {
 	{is(ErrNoRecord), Failure{404, "VERIFICACION_NO_ENCONTRADA", "La verificación no existe",
 		"No hay ninguna verificación con ese identificador en su organización.",
 		"Revise verification_id y que la llave sea de la organización y del modo (live o test) que la generó.", 0}},
+	{is(ErrNoLot), Failure{404, "LOTE_NO_ENCONTRADO", "El lote no existe",
+		"No hay ningún lote con ese identificador en su organización, o ya no se conserva.",
+		"Revise lote_id y que la llave sea de la organización y del modo (live o test) que lo envió. Los resultados de un lote se leen hasta 7 días después de que termina; cada verificación, también después, con su verification_id.", 0}},
+	{is(ErrLotRunning), Failure{409, "LOTE_EN_CURSO", "El lote aún no termina",
+		"Los resultados todavía no están completos.",
+		"Espere los segundos que indica Retry-After y repita la petición; el avance está en GET /v1/empresa/lotes/{lote_id}.", 2}},
+	{as[*LotStoppedError], Failure{409, "LOTE_DETENIDO", "El lote se detuvo",
+		"El lote se detuvo antes de terminar.",
+		"Lea lo que se hizo en los resultados del lote, y envíe el resto en otra lista con otra Idempotency-Key.", 0}},
+	{is(ErrTooManyLots), Failure{429, "DEMASIADOS_LOTES", "Demasiados lotes sin terminar",
+		"La organización tiene ya el máximo de lotes sin terminar. Este no se abrió ni se cobró.",
+		"Espere a que termine uno y repita la petición.", 5}},
 	{is(ErrNoVersion), Failure{404, "VERSION_NO_ENCONTRADA", "La versión de la fuente no existe",
 		"No hay ninguna versión de una fuente con ese source_version_id.",
 		"Tome source_version_id de una respuesta o de /v1/salud. Los de una llave de prueba son otros que los de una llave live.", 0}},
@@ -147,7 +172,7 @@ var failures = []struct {
 	{is(ErrFull), Failure{503, "ALMACENAMIENTO_LLENO", "Sin espacio para guardar",
 		"El disco del servicio no tiene espacio para guardar otro registro. La consulta no se ejecutó ni se cobró; lo ya guardado se puede leer.",
 		"Repita la petición después de los segundos que indica Retry-After; si continúa, avise a quien opera el servicio.", 60}},
-	{anyOf(ledger.ErrBusy, ErrConnections, errQueueFull, errQueueShare, errQueueWait, errLookUps), Failure{503, "SOBRECARGA", "El servicio está saturado",
+	{anyOf(ledger.ErrBusy, ErrConnections, ledger.ErrTooManyHolds, ErrBodies, errLotsFull, errQueueFull, errQueueShare, errQueueWait, errLookUps), Failure{503, "SOBRECARGA", "El servicio está saturado",
 		"Hay demasiadas conexiones u operaciones en espera. Esta no se ejecutó.",
 		"Repita la petición después de los segundos que indica Retry-After.", 1}},
 	{anyOf(ledger.ErrClosed, store.ErrClosed), Failure{503, "EN_CIERRE", "El servicio se está reiniciando",
@@ -253,6 +278,8 @@ type fundsDetail struct {
 	Service string `json:"servicio"`
 	Balance string `json:"saldo"`
 	Single  string `json:"precio_individual"`
+	Wanted  int64  `json:"consultas,omitempty"`    // of a list
+	Units   *int64 `json:"alcanza_para,omitempty"` // of a list
 }
 
 // purchase is one way to buy what is missing.
@@ -292,10 +319,13 @@ func appendFailure(dst []byte, f Failure, err error, requestID string) []byte {
 	var unready *UnreadyError
 	var missing *catalog.NotFoundError
 	var confirmed *accounts.ConfirmedError
+	var stopped *LotStoppedError
 	why, _, many := throttled(err)
 	switch {
 	case many:
 		body.Detail = why
+	case errors.As(err, &stopped):
+		body.Detail = stopped.Error()
 	case errors.As(err, &confirmed):
 		body.Detail = "La cuenta ya existe, es de la organización " + accounts.FormatOrg(confirmed.Org) + ", y sus llaves se mostraron una sola vez."
 	case errors.As(err, &missing):
@@ -313,9 +343,14 @@ func appendFailure(dst []byte, f Failure, err error, requestID string) []byte {
 		}}
 	case errors.As(err, &funds):
 		price, _ := PriceOf(funds.Service)
-		body.Detail = fundsDetail{
+		detail := fundsDetail{
 			Error: f.Detail, Service: funds.Service, Balance: Pesos(funds.Balance), Single: Pesos(price.Single),
 		}
+		if funds.Wanted > 0 {
+			detail.Error = fmt.Sprintf("Usos y saldo alcanzan para %d de las %d consultas. No se ejecutó ni se cobró ninguna.", funds.Units, funds.Wanted)
+			detail.Wanted, detail.Units = funds.Wanted, &funds.Units
+		}
+		body.Detail = detail
 		body.Options = purchaseOptions(price)
 	}
 	text, err := marshalPlain(body)

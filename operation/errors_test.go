@@ -44,6 +44,14 @@ func TestFailureOf(t *testing.T) {
 	f(&InvalidError{}, 422, "INPUT_INVALID")
 	f(&ledger.FundsError{}, 402, "SALDO_INSUFICIENTE")
 	f(ErrNoRecord, 404, "VERIFICACION_NO_ENCONTRADA")
+	f(ErrNoLot, 404, "LOTE_NO_ENCONTRADO")
+	f(ErrLotRunning, 409, "LOTE_EN_CURSO")
+	f(&LotStoppedError{}, 409, "LOTE_DETENIDO")
+	f(ErrTooManyLots, 429, "DEMASIADOS_LOTES")
+	f(&overloadError{3, errLotsFull}, 503, "SOBRECARGA")
+	f(ErrBodies, 503, "SOBRECARGA")
+	f(ErrListType, 415, "TIPO_DE_LISTA_NO_ADMITIDO")
+	f(ErrNotAcceptable, 406, "RESPUESTA_NO_ACEPTABLE")
 	f(&catalog.NotFoundError{Version: new(catalog.Version)}, 404, "CLAVE_NO_ENCONTRADA")
 	f(ledger.ErrBusy, 503, "SOBRECARGA")
 	f(ErrConnections, 503, "SOBRECARGA")
@@ -105,7 +113,7 @@ func TestFailuresAreComplete(t *testing.T) {
 		if f.Title == "" || f.Help == "" || f.Detail == "" && f.Status != 422 {
 			t.Errorf("%s: title, detail or help missing", f.Code)
 		}
-		if (f.Status == 503 || f.Status == 429 || f.Code == "LLAVE_EN_CURSO") != (f.RetryAfter > 0) {
+		if (f.Status == 503 || f.Status == 429 || f.Code == "LLAVE_EN_CURSO" || f.Code == "LOTE_EN_CURSO") != (f.RetryAfter > 0) {
 			t.Errorf("%s: status %d with Retry-After %d", f.Code, f.Status, f.RetryAfter)
 		}
 		if seen[f.Code] {

@@ -35,6 +35,9 @@ func (op *Operation) repetition() string {
 	switch {
 	case !op.repeats():
 		return "Idempotency-Key no tiene efecto: de lo enviado no se guarda nada con que reconocer la repetición, y cada respuesta se cobra como la primera."
+	case op.Lot != nil:
+		return "Idempotency-Key: la misma lista, con los mismos parámetros y la misma llave, se une durante 7 días al mismo lote: recibe sus resultados desde el principio, también mientras se trabaja, " +
+			"en el formato que pida Accept y sin otro cobro. Si la conexión se corta, el lote sigue; repita la petición con la misma llave."
 	case op.Ask != nil:
 		return again + ", también con una llave de prueba."
 	case op.included():

@@ -37,6 +37,10 @@ type Request struct {
 	Encoded     bool   // Content-Encoding was sent
 	ContentType []byte // as sent
 	Body        []byte
+	Accept      []byte // as sent; of several lines, joined by commas
+	Prefer      []byte // the same
+	// Media is the type of the answer that Accept picked: Do sets it.
+	Media string
 	// Refusal is the transport's reason not to read the body, nil when it did.
 	Refusal error
 }
@@ -73,6 +77,7 @@ type Input struct {
 	params []Param
 	values []any
 	body   map[string]any
+	list   *lotList // of an operation with a Lot
 	today  civil.Date
 	ed     *snapshots.Edition
 }
@@ -110,16 +115,38 @@ func (in Input) simulated() bool {
 // and members that the operation does not know: they change nothing and are
 // reported to the caller, who may have mistyped one.
 func (op *Operation) decode(r *Request) (Input, []string, error) {
+	var body content
+	var list *lotList
+	var err error
+	var invalid *InvalidError
+	switch {
+	case op.Body != nil:
+		body, err = op.Body.read(r.Body)
+	case op.Lot != nil:
+		list, body.unknown, err = op.Lot.readList(r)
+	}
+	if errors.As(err, &invalid) {
+		body.items, err = invalid.Items, nil
+	}
+	if err != nil {
+		return Input{}, nil, err
+	}
+	in, unknown, err := op.decodeParams(r)
+	if errors.As(err, &invalid) {
+		body.items = append(invalid.Items, body.items...)
+	}
+	in.body, in.list, unknown = body.value, list, append(body.unknown, unknown...)
+	if len(body.items) > 0 {
+		return in, unknown, &InvalidError{Items: body.items}
+	}
+	return in, unknown, nil
+}
+
+// decodeParams reads the parameters and the header. The error is an *InvalidError.
+func (op *Operation) decodeParams(r *Request) (Input, []string, error) {
 	in := Input{params: op.Params, values: make([]any, len(op.Params))}
 	items := slices.Clone(r.Faults)
 	var unknown []string
-	if op.Body != nil {
-		c, err := op.Body.read(r.Body)
-		if err != nil {
-			return in, nil, err
-		}
-		in.body, items, unknown = c.value, append(items, c.items...), c.unknown
-	}
 	seen := uint64(0)
 	for _, a := range r.Args {
 		i := slices.IndexFunc(op.Params, func(p Param) bool { return p.In == a.In && p.Name == a.Name })

@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"cotejo/ledger"
+	"cotejo/operation/entries"
 )
 
 // object is a JSON object whose members keep their order, so that the document
@@ -76,9 +77,17 @@ func (t Table) OpenAPI() ([]byte, error) {
 	var tags, paths, schemas object
 	seenTag, seenSchema := map[string]bool{}, map[string]bool{}
 	var records []any
-	if slices.ContainsFunc(t, (*Operation).priced) {
-		quote := quoteSchema()
-		schemas, seenSchema[quote.Title] = append(schemas, member{quote.Title, quote}), true
+	for _, quote := range [...]struct {
+		needed func(*Operation) bool
+		schema *jsonschema.Schema
+	}{
+		{(*Operation).priced, quoteSchema()},
+		{func(op *Operation) bool { return op.Lot != nil }, lotQuoteSchema()},
+		{func(op *Operation) bool { return op.Lot != nil }, LotState()},
+	} {
+		if slices.ContainsFunc(t, quote.needed) {
+			schemas, seenSchema[quote.schema.Title] = append(schemas, member{quote.schema.Title, quote.schema}), true
+		}
 	}
 	for _, op := range t {
 		if !seenTag[op.Tag] {
@@ -172,6 +181,11 @@ func (op *Operation) describe() object {
 	if op.repeats() {
 		params = append(params, object{{"$ref", "#/components/parameters/" + keyHeader}})
 	}
+	if op.Lot != nil {
+		params = append(params, object{{"name", "Prefer"}, {"in", "header"},
+			{"description", "respond-async: la lista se trabaja después, y la respuesta 202 dice dónde leer su avance y sus resultados."},
+			{"schema", Text("")}})
+	}
 	if params != nil {
 		o = append(o, member{"parameters", params})
 	}
@@ -182,7 +196,17 @@ func (op *Operation) describe() object {
 			{"content", object{{"application/json", op.requestContent()}}},
 		}})
 	}
+	if l := op.Lot; l != nil {
+		o = append(o, member{"requestBody", object{
+			{"required", true},
+			{"description", fmt.Sprintf("La lista: de 1 a %s elementos, %d bytes a lo más.", thousands(l.Entry.Max), l.MaxBytes)},
+			{"content", op.listContents()},
+		}})
+	}
 	responses := object{{"200", op.okResponse()}}
+	if op.Lot != nil {
+		responses = append(responses, member{"202", op.acceptedResponse()})
+	}
 	for _, status := range op.Statuses() {
 		if status != 200 {
 			responses = append(responses, member{strconv.Itoa(status), object{{"$ref", "#/components/responses/" + responseName(status)}}})
@@ -200,8 +224,38 @@ func (op *Operation) description() string {
 	return op.Description + "\n\n" + op.repetition()
 }
 
+// listContents describes the types that a list may be sent as.
+func (op *Operation) listContents() (contents object) {
+	l := op.Lot
+	for _, m := range listMedia {
+		schema := any(l.listSchema())
+		switch m.format {
+		case entries.CSV:
+			schema = object{{"type", "string"}, {"description", fmt.Sprintf("La columna «%s», o la primera si ninguna se titula así. Comas, punto y coma o tabuladores; UTF-8 o windows-1252.", l.Entry.Name)}}
+		case entries.NDJSON:
+			schema = object{{"type", "string"}, {"description", fmt.Sprintf(`En cada línea, "…" o {"%s":"…"}.`, l.Entry.Name)}}
+		}
+		content := object{{"schema", schema}}
+		if m.format == entries.JSON {
+			content = op.withExamples(content)
+		}
+		contents = append(contents, member{m.name, content})
+	}
+	return contents
+}
+
+// acceptedResponse is the answer to whom does not wait.
+func (op *Operation) acceptedResponse() object {
+	headers := []string{"X-Request-Id", "X-Advertencias", rateHeader, policyHeader, "X-Costo", "X-Saldo", replayedHeader, "X-Lote", "Location", "Preference-Applied"}
+	return object{{"description", "La lista se recibió y se trabaja; con Prefer: respond-async"}, {"headers", headerRefs(headers...)},
+		{"content", object{{mediaJSON, object{{"schema", object{{"$ref", "#/components/schemas/" + LotState().Title}}}}}}}}
+}
+
 func (op *Operation) requestContent() object {
-	content := object{{"schema", op.Body.Schema}}
+	return op.withExamples(object{{"schema", op.Body.Schema}})
+}
+
+func (op *Operation) withExamples(content object) object {
 	var examples object
 	for _, e := range op.Examples {
 		if e.Request != nil && e.Name != quoteName {
@@ -258,6 +312,9 @@ func (op *Operation) okResponse() object {
 	if op.streams() {
 		headers = append(headers, "Content-Disposition", "X-Sha256")
 	}
+	if op.Negotiates {
+		headers = append(headers, "X-Lote")
+	}
 	var contents object
 	if op.Output != nil {
 		contents = object{{"application/json", op.okContent()}}
@@ -276,7 +333,11 @@ func (op *Operation) okContent() object {
 		schema = object{{"$ref", "#/components/schemas/" + op.Output.Title}}
 	}
 	if op.priced() {
-		schema = object{{"anyOf", []any{schema, object{{"$ref", "#/components/schemas/Cotizacion"}}}}}
+		quote := quoteSchema().Title
+		if op.Lot != nil {
+			quote = lotQuoteSchema().Title
+		}
+		schema = object{{"anyOf", []any{schema, object{{"$ref", "#/components/schemas/" + quote}}}}}
 	}
 	content := object{{"schema", schema}}
 	var examples object
@@ -320,6 +381,9 @@ func (op *Operation) Statuses() []int {
 	if op.repeats() {
 		statuses = append(statuses, 409)
 	}
+	if op.Negotiates {
+		statuses = append(statuses, 406)
+	}
 	for _, code := range op.Errors {
 		f, _ := failureByCode(code)
 		statuses = append(statuses, f.Status)
@@ -354,6 +418,9 @@ func headerComponents() object {
 		{"X-Uso-Individual", "Servicio cuyo uso individual pagó esta respuesta, y cuántos de él quedan. No aparece si la pagó el saldo.", `^[A-Z]+; quedan=[0-9]+$`},
 		{"Content-Disposition", "Nombre con que guardar el archivo.", `^attachment; filename="[A-Za-z0-9._-]+"$`},
 		{"X-Sha256", "SHA-256, en hexadecimal, del archivo oficial tal como se recibió, sin comprimir. No aparece si no se conoce antes de enviar.", `^[0-9a-f]{64}$`},
+		{"X-Lote", "Identifica el lote de la lista.", `^LOT-[0-9]{8}-[0-9a-f]{8}$`},
+		{"Location", "Dónde leer el avance del lote.", ``},
+		{"Preference-Applied", "La preferencia que se atendió.", `^respond-async$`},
 		{replayedHeader, "Esta respuesta ya se había dado a una petición con la misma Idempotency-Key: no se cobró otra vez.", `^true$`},
 		{"Retry-After", "Segundos que conviene esperar antes de repetir.", `^[0-9]+$`},
 		{rateHeader, "Cuántas peticiones quedan ahora (r) y en cuántos segundos vuelven a estar todas (t). Límite «llave»: las de una llave; «direccion»: las de una red sin llave válida, y las de registro.",
@@ -461,7 +528,8 @@ func errorSchemas() object {
 		F("forma", OneOf("", "paquete", "individual")), Maybe("servicio", Text("")), F("precio", Money("")),
 		Maybe("minimo", Money("")), Maybe("multiplo", Money("")), F("nota", Text("")),
 	)
-	funds := Object(F("error", Text("")), F("servicio", Text("")), F("saldo", Money("")), F("precio_individual", Money("")))
+	funds := Object(F("error", Text("")), F("servicio", Text("")), F("saldo", Money("")), F("precio_individual", Money("")),
+		Maybe("consultas", Integer("De una lista: cuántas se pidieron.")), Maybe("alcanza_para", Integer("De una lista: cuántas pagan los usos y el saldo.")))
 	return object{
 		{"Error", Object(append([]Field{F("detail", Text(""))}, tail(codes...)...)...)},
 		{"ErrorDeSaldo", Object(append(append([]Field{F("detail", funds)}, tail("SALDO_INSUFICIENTE")...),

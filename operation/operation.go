@@ -49,7 +49,7 @@ func (a Auth) KeyHeader() string {
 	return "X-Api-Key"
 }
 
-// Operation is one thing the service can do. Exactly one of Ask, Compute, Read and
+// Operation is one thing the service can do. Exactly one of Ask, Lot, Compute, Read and
 // Act is set.
 type Operation struct {
 	ID          string   // Spanish verb in camel case, unique: verificarEmpresa
@@ -59,13 +59,16 @@ type Operation struct {
 	Summary     string   // one line, Spanish
 	Description string   // Spanish: what it does, what it costs, what the result does not mean
 	Service     string   // price code; empty when it is free
-	Prefix      string   // of its verification ids, with Ask only
+	Prefix      string   // of its verification ids, with Ask and Lot only
 	Charged     []string // result_code of the answers that are charged, not with Read and Act
 	Auth        Auth
 	Probe       bool // asked by who watches the process, without a key: no limit, not in the access log
 	Params      []Param
-	Body        *Body              // nil: a body is not read
+	Body        *Body              // nil: a body is not read, but for that of a Lot
 	Output      *jsonschema.Schema // of a 200 answer; its Title names it in the OpenAPI document; nil with Media only
+	// Negotiates says that the header Accept picks the type of a 200 answer: JSON unless
+	// it prefers one of Media. 406 when it allows none. NewTable sets it for a Lot.
+	Negotiates bool
 	// Media are the contents of 200 answers that are no JSON. With them, or with
 	// Streams, answers may be streams (Response.Stream) and have slots of their own.
 	Media    []Media
@@ -77,6 +80,9 @@ type Operation struct {
 	// charges it; NewTable gives the operation the parameter simular, and every
 	// request may carry an Idempotency-Key. An *InvalidError refuses the input.
 	Ask func(Input) (query.Question, error)
+	// Lot answers a list of questions as one order. It has simular and Idempotency-Key
+	// as Ask has. NewTable sets Output and Media.
+	Lot *Lot
 	// Compute answers from the input alone, or from tables of this program or of the
 	// edition (Input.Edition), and leaves no record: a charged answer leaves a
 	// movement. It appends the members of the answer to dst, the first without a comma
@@ -94,7 +100,8 @@ type Operation struct {
 	// NewTable sets the rest.
 
 	price Price // of Service
-	// document is the OpenAPI document of the table that the operation is in.
+	table Table // that it is in
+	// document is the OpenAPI document of the table.
 	document func() ([]byte, error)
 }
 
@@ -134,7 +141,8 @@ type Example struct {
 type Call struct {
 	Principal accounts.Principal // zero for Open operations
 	Input     Input
-	Head      bool // the content will not be sent
+	Head      bool   // the content will not be sent
+	Media     string // type of the answer, of an operation that Negotiates
 	op        *Operation
 }
 
@@ -157,6 +165,8 @@ type Response struct {
 	Balance   int64              // centavos of package money left
 	Replayed  bool               // it was given and charged before: an Idempotency-Key was repeated
 	Unknown   []string           // query parameters and members of the body that the operation does not know
+	Lot       string             // id of the order that it answers
+	Location  string             // set in the answer 202: where the order is read; Body says how far it is
 }
 
 // JSON is the answer of a Read that is v as JSON, members in the order of their
@@ -186,6 +196,9 @@ func NewTable(lists ...[]Operation) (Table, error) {
 		for i := range list {
 			op := new(Operation)
 			*op = list[i]
+			if op.Lot != nil {
+				op.Negotiates, op.Media, op.Output = true, lotMedia, op.Lot.output(op.lotTitle())
+			}
 			if op.priced() {
 				op.Params = append(slices.Clip(op.Params), simulateParam())
 			}
@@ -197,7 +210,7 @@ func NewTable(lists ...[]Operation) (Table, error) {
 				return nil, fmt.Errorf("operation %s %s %q: declared twice", op.Method, op.Path, op.ID)
 			}
 			ids[op.ID], routes[route] = true, true
-			if op.priced() && len(op.Examples) > 0 {
+			if op.priced() && op.Lot == nil && len(op.Examples) > 0 {
 				op.Examples = append(slices.Clip(op.Examples), op.quoteExample())
 			}
 			t = append(t, op)
@@ -205,7 +218,7 @@ func NewTable(lists ...[]Operation) (Table, error) {
 	}
 	document := sync.OnceValues(t.OpenAPI)
 	for _, op := range t {
-		op.document = document
+		op.table, op.document = t, document
 	}
 	return t, nil
 }
@@ -221,14 +234,14 @@ func (t Table) Find(id string) *Operation {
 }
 
 // priced reports whether answers of the operation can cost something.
-func (op *Operation) priced() bool { return op.Ask != nil || op.Compute != nil }
+func (op *Operation) priced() bool { return op.Ask != nil || op.Lot != nil || op.Compute != nil }
 
 // streams reports whether answers of the operation can be streams.
 func (op *Operation) streams() bool { return op.Streams || op.Media != nil }
 
 func (op *Operation) oneWay() bool {
 	ways := 0
-	for _, set := range [...]bool{op.Ask != nil, op.Compute != nil, op.Read != nil, op.Act != nil} {
+	for _, set := range [...]bool{op.Ask != nil, op.Lot != nil, op.Compute != nil, op.Read != nil, op.Act != nil} {
 		if set {
 			ways++
 		}
@@ -252,10 +265,12 @@ func (op *Operation) check() error {
 		return fmt.Errorf("a probe has no key")
 	case op.Output == nil && op.Media == nil || op.Output != nil && op.Output.Title == "" && op.Output.Ref == "":
 		return fmt.Errorf("output schema without title")
-	case op.streams() && (op.Read == nil || op.Auth != Keyed):
+	case op.streams() && (op.Read == nil && op.Lot == nil || op.Auth != Keyed):
 		return fmt.Errorf("only a reading with a key can be a stream")
 	case !op.oneWay():
-		return fmt.Errorf("needs exactly one of Ask, Compute, Read and Act")
+		return fmt.Errorf("needs exactly one of Ask, Lot, Compute, Read and Act")
+	case op.Negotiates && (op.Output == nil || op.Media == nil):
+		return fmt.Errorf("negotiates between one type")
 	case op.Ask != nil && (op.Auth != Keyed || op.Service == "" || !prefixForm.MatchString(op.Prefix)):
 		return fmt.Errorf("a recorded operation needs a key, a service and a prefix")
 	case op.Compute != nil && (op.Auth != Keyed || op.Service == "" || op.Prefix != ""):
@@ -266,6 +281,11 @@ func (op *Operation) check() error {
 		return fmt.Errorf("a GET changes nothing")
 	case !op.priced() && (op.Service != "" || op.Prefix != "" || op.Charged != nil):
 		return fmt.Errorf("a free operation has no service, no prefix and charges nothing")
+	}
+	if op.Lot != nil {
+		if err := op.checkLot(); err != nil {
+			return err
+		}
 	}
 	if op.Service != "" {
 		var ok bool

@@ -43,6 +43,7 @@ type Pipeline struct {
 
 	gates   [Classes]gate
 	running running
+	lots    lots
 }
 
 var unfunded = metrics.NewCounter("cotejo_wallet_402_total")
@@ -59,7 +60,7 @@ type asking struct {
 }
 
 // scratch holds the buffers of one recorded answer.
-type scratch struct{ registro, conocida, acta []byte }
+type scratch struct{ registro, conocida, versions, acta []byte }
 
 // maxKept bounds the buffers that are kept for the next request: one large
 // answer must not hold memory for ever.
@@ -73,8 +74,8 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 // which names were not understood.
 //
 // The errors come in one order: key and how often it is used (401, 429, 403; a
-// network that is held back gets 429 in the place of 401), what the body is (415), its size
-// (413), JSON (400), input (422), a repeated request (422 for another under a used
+// network that is held back gets 429 in the place of 401), what the body is (415) and what the
+// answer may be (406), its size (413), JSON (400), input (422), a repeated request (422 for another under a used
 // key, 409 while the first runs), money (402), room and slots (503), all before
 // the engine runs. What a key stands for is looked up in a slot, so with one the
 // slot comes before money and room. ctx bounds the wait; it ends nothing that may
@@ -125,12 +126,15 @@ func (p *Pipeline) do(ctx context.Context, r *Request, resp *Response, dst []byt
 		return err
 	}
 	if !op.priced() {
-		return p.serve(ctx, op, Call{Principal: resp.Principal, Input: in, Head: r.Head, op: op}, resp)
+		return p.serve(ctx, op, Call{Principal: resp.Principal, Input: in, Head: r.Head, Media: r.Media, op: op}, resp)
 	}
 	now := p.Now()
 	in.today = civil.Of(now)
 	if op.Compute != nil {
 		return p.compute(ctx, r, in, now, resp, dst)
+	}
+	if op.Lot != nil {
+		return p.lot(ctx, r, in, now, resp, dst)
 	}
 	q, err := op.Ask(in)
 	if err != nil {
@@ -172,7 +176,7 @@ func (p *Pipeline) serve(ctx context.Context, op *Operation, call Call, resp *Re
 	if err != nil {
 		return err
 	}
-	if resp.Body = answer.Body; answer.Stream != nil {
+	if resp.Body, resp.Lot = answer.Body, answer.Lot; answer.Stream != nil {
 		resp.Stream = answer.Stream.handOver(leave)
 		leave = func() {}
 	}
@@ -253,7 +257,8 @@ func (p *Pipeline) verify(ctx context.Context, a *asking, resp *Response) error 
 	if err != nil {
 		return err
 	}
-	s.acta = appendActa(s.acta[:0], id, now, sumHex[:], s.conocida, &outcome, ed)
+	s.versions = appendVersions(s.versions[:0], &outcome, ed)
+	s.acta = appendActa(s.acta[:0], id, now, sumHex[:], s.conocida, s.versions)
 	charge := ledger.Charge{Now: now, Sum: sum, Once: a.once, Record: ledger.Record{
 		ID: id, Org: who.Org, Sandbox: a.sandbox, Service: op.Service, Code: outcome.Code,
 		Operation: op.ID, Registro: registro, Acta: s.acta,

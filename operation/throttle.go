@@ -169,6 +169,22 @@ func (p *Pipeline) authorise(r *Request, resp *Response) (err error) {
 	return nil
 }
 
+// Admits tells, before anything of a body was read, whether a key may ask for an
+// operation. Do asks again, and counts.
+func (p *Pipeline) Admits(op *Operation, key []byte) bool {
+	if op.Auth != Keyed || p.Ledger.Serving() != nil {
+		return false
+	}
+	who, remembered, err := p.Accounts.Recognize(key)
+	if !remembered {
+		if p.Throttle.LookUps != nil && !p.Throttle.LookUps.Take(0).Allowed {
+			return false
+		}
+		who, err = p.Accounts.Authenticate(key)
+	}
+	return err == nil && who.Mode != accounts.Admin && who.May(op.ID)
+}
+
 // identify tells whose key it is. A valid one that is in memory, as all are but in
 // the largest installations, is let in whatever else comes from its network; any
 // other costs its network a request, and no look into the store while it waits for

@@ -122,6 +122,25 @@ func (l *Live) Acquire() *Edition {
 	}
 }
 
+// At returns the edition of a number and evidence hash: the current one if it is
+// that, else it is opened from the catalogue, unprepared. What was begun with an
+// edition is ended with it. The caller releases it. ErrNotFound when neither the
+// number nor the hash is known.
+func (l *Live) At(number int, sha string) (*Edition, error) {
+	e := l.Acquire()
+	if e.manifest.Number == number && e.manifest.SHA256 == sha {
+		return e, nil
+	}
+	e.Release()
+	m, err := l.c.edition(number)
+	if err != nil || m.SHA256 != sha {
+		if m, err = l.c.EditionBySHA256(sha); err != nil {
+			return nil, err
+		}
+	}
+	return l.c.OpenEdition(m)
+}
+
 // Refresh looks for a newer edition and swaps it in. When the newest cannot be
 // opened the old one stays and the error says why, again at every call until
 // its file was replaced or a newer edition opened. Cheap when nothing changed.

@@ -148,7 +148,7 @@ func prepareBench(ctx context.Context, dir string, records int) (_ string, err e
 
 // recordMany asks for random companies until records are stored.
 func recordMany(ctx context.Context, pipeline *operation.Pipeline, key string, records int) error {
-	table, err := operation.NewTable(company.Operations())
+	table, err := operation.NewTable(company.Operations(nil))
 	if err != nil {
 		return err
 	}

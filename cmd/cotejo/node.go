@@ -37,6 +37,8 @@ type node struct {
 	accounts *accounts.Service
 	jobs     *jobs.Scheduler
 	opened   time.Time
+	// taken is sent on, if there is room, each time the node was given the accounts.
+	taken chan struct{}
 	// backupKey signs the manifests of backups, inputKey marks the inputs of
 	// movements.
 	backupKey, inputKey []byte
@@ -102,7 +104,14 @@ func openWaiting(ctx context.Context, config configuration, create access) (_ *n
 	}
 	if n.turn != nil {
 		n.turn.doubt = n.accounts.Doubt
-		n.turn.begin = func() error { return n.accounts.CheckPepper(context.Background()) }
+		n.taken = make(chan struct{}, 1)
+		n.turn.begin = func() error {
+			select {
+			case n.taken <- struct{}{}:
+			default:
+			}
+			return n.accounts.CheckPepper(context.Background())
+		}
 		n.turn.follow()
 	}
 	return n, nil

@@ -58,6 +58,8 @@ type service struct {
 	stopJobs          context.CancelFunc // ends runs too; nil when nobody follows the schedule
 	jobsEnded         chan struct{}
 	usesKept          chan struct{} // closed when the uses of keys are saved for the last time
+	stopLots          context.CancelFunc
+	lotsEnded         chan struct{} // nil before the work on lots began
 
 	wait      time.Duration // shutdown_wait
 	closing   atomic.Bool   // asked to end: not ready any more
@@ -139,6 +141,12 @@ func startService(ctx context.Context, n *node, log *slog.Logger) (_ *service, e
 		return nil, err
 	}
 	s.metrics = serveMetrics(n.config.get("metrics_addr"), log)
+	working, stopLots := context.WithCancel(context.Background())
+	s.stopLots, s.lotsEnded = stopLots, make(chan struct{})
+	go func() {
+		defer close(s.lotsEnded)
+		pipeline.RunLots(working, table, n.taken, log)
+	}()
 	polling, stop := context.WithCancel(context.Background())
 	s.stopPolling = stop
 	go s.follow(polling, about)
@@ -176,7 +184,7 @@ func (s *service) keepUses(ctx context.Context) {
 // operations are all that the service can do.
 func (n *node) operations(about platform.Config, evident evidence.Config, send registration.Send) (operation.Table, error) {
 	set := catalog.Embedded()
-	return operation.NewTable(company.Operations(), evidence.Operations(evident), fiscal.Operations(), identifiers.Operations(), catalogs.Operations(),
+	return operation.NewTable(company.Operations(evident.Pipeline), evidence.Operations(evident), fiscal.Operations(), identifiers.Operations(), catalogs.Operations(),
 		organization.Operations(organization.Config{Accounts: n.accounts, Set: set, Now: now}), wallet.Operations(n.ledger, now), platform.Operations(about),
 		registration.Operations(registration.Config{Accounts: n.accounts, Catalogs: set, Now: now, Send: send}))
 }
@@ -291,6 +299,10 @@ func (s *service) close() error {
 		s.stopJobs() // they end while requests do
 	}
 	errs := []error{s.shutdown(grace)}
+	if s.lotsEnded != nil {
+		s.stopLots() // clients that waited for the end of one have it now, or are gone
+		<-s.lotsEnded
+	}
 	if s.admin != nil {
 		errs = append(errs, s.admin.Close())
 		s.stopPolling()

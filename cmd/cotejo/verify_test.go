@@ -48,7 +48,7 @@ func ask(t *testing.T, data string, rfcs ...string) (ids []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, err := operation.NewTable(company.Operations())
+	table, err := operation.NewTable(company.Operations(nil))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,9 +18,11 @@ import (
 //go:embed examples/*.json
 var examples embed.FS
 
-// Operations lists what this family can do.
-func Operations() []operation.Operation {
-	return []operation.Operation{verify(), contracts()}
+// Operations lists what this family can do. The pipeline is asked for the lots that it
+// works on.
+func Operations(p *operation.Pipeline) []operation.Operation {
+	lote := verifyList()
+	return append([]operation.Operation{verify(), contracts(), lote}, lots(operation.Lots{Pipeline: p, Operation: lote.ID})...)
 }
 
 // verify is the operation that verifies a company.
@@ -44,20 +46,8 @@ func verify() operation.Operation {
 		Prefix:  "COM",
 		Charged: []string{"COMPANY_OK"},
 		Auth:    operation.Keyed,
-		Params: []operation.Param{
-			rfcParam(),
-			{
-				Name: "sancionados", In: operation.InQuery, Default: true,
-				Description: "false deja fuera el directorio de proveedores sancionados: el bloque proveedores_sancionados es null. El precio es el mismo.",
-				Schema:      &jsonschema.Schema{Type: "boolean"},
-			},
-			{
-				Name: enFecha, In: operation.InQuery, Parse: parseEnFecha,
-				Description: "Día pasado, AAAA-MM-DD (Ciudad de México), del 1900-01-01 a hoy. Los bloques sat_69b, sat_69b_bis, sat_art69 y proveedores_sancionados llevan entonces en_fecha, y la respuesta, conocida.",
-				Schema:      &jsonschema.Schema{Type: "string", Format: "date"},
-			},
-		},
-		Output: answer(),
+		Params:  []operation.Param{rfcParam(), sanctionsParam(), pastParam()},
+		Output:  answer(),
 		Examples: []operation.Example{
 			example("definitivo", "RFC en el listado 69-B, situación Definitivo", "/v1/empresa/EFO010101AA1"),
 			example("sin_coincidencia", "RFC que no aparece en la versión consultada", "/v1/empresa/LIM010101AA1?sancionados=false"),
@@ -77,20 +67,47 @@ func rfcParam() operation.Param {
 	}
 }
 
+func sanctionsParam() operation.Param {
+	return operation.Param{
+		Name: "sancionados", In: operation.InQuery, Default: true,
+		Description: "false deja fuera el directorio de proveedores sancionados: el bloque proveedores_sancionados es null. El precio es el mismo.",
+		Schema:      &jsonschema.Schema{Type: "boolean"},
+	}
+}
+
+func pastParam() operation.Param {
+	return operation.Param{
+		Name: enFecha, In: operation.InQuery, Parse: parseEnFecha,
+		Description: "Día pasado, AAAA-MM-DD (Ciudad de México), del 1900-01-01 a hoy. Los bloques sat_69b, sat_69b_bis, sat_art69 y proveedores_sancionados llevan entonces en_fecha, y la respuesta, conocida.",
+		Schema:      &jsonschema.Schema{Type: "string", Format: "date"},
+	}
+}
+
 const enFecha = "en_fecha"
 
 func ask(in operation.Input) (query.Question, error) {
 	rfc, _ := operation.Get[checks.RFC](in, "rfc")
-	sanctions, _ := operation.Get[bool](in, "sancionados")
+	q, err := question(in)
+	if err != nil {
+		return nil, err
+	}
+	q.RFC = rfc
+	return q, nil
+}
+
+// question is what the parameters say, about no RFC yet.
+func question(in operation.Input) (q query.Company, err error) {
+	q.Sanciones, _ = operation.Get[bool](in, "sancionados")
 	past, _ := operation.Get[civil.Date](in, enFecha)
 	if today := in.Today(); today.Before(past) {
-		return nil, &operation.InvalidError{Items: []operation.Item{{
+		return q, &operation.InvalidError{Items: []operation.Item{{
 			Loc: []any{string(operation.InQuery), enFecha}, Type: "less_than_equal", Input: past.String(),
 			Msg: "«" + enFecha + "» no puede ser posterior a hoy, " + today.String() + " (Ciudad de México); envíe un día pasado o quite el parámetro",
 			Ctx: map[string]any{"le": today.String()},
 		}}}
 	}
-	return query.Company{RFC: rfc, Sanciones: sanctions, Past: past}, nil
+	q.Past = past
+	return q, nil
 }
 
 func parseEnFecha(text string) (any, error) {
@@ -118,9 +135,13 @@ func parseRFC(text string) (any, error) {
 
 // example reads the expected answer of the same name.
 func example(name, summary, target string) operation.Example {
+	return operation.Example{Name: name, Summary: summary, Target: target, Body: exampleBody(name)}
+}
+
+func exampleBody(name string) []byte {
 	body, err := examples.ReadFile("examples/" + name + ".json")
 	if err != nil {
 		panic(err) // embedded with the binary
 	}
-	return operation.Example{Name: name, Summary: summary, Target: target, Body: body}
+	return body
 }
