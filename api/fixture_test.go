@@ -444,13 +444,17 @@ func (f *fixture) send(method, target string, headers ...string) answer {
 	return f.raw(method, target, b.String()+"\r\n")
 }
 
-// sendBody writes a request with a JSON body, none if it is nil.
+// sendBody writes a request with a body, none if it is nil: JSON unless a header says
+// otherwise.
 func (f *fixture) sendBody(method, target string, body []byte, headers ...string) answer {
 	f.t.Helper()
 	if body == nil {
 		return f.send(method, target, headers...)
 	}
-	lines := append(headers, "Content-Type: application/json", fmt.Sprintf("Content-Length: %d", len(body)))
+	lines := append(headers, fmt.Sprintf("Content-Length: %d", len(body)))
+	if !slices.ContainsFunc(headers, func(h string) bool { return strings.HasPrefix(h, "Content-Type:") }) {
+		lines = append(lines, "Content-Type: application/json")
+	}
 	request := method + " " + target + " HTTP/1.1\r\nHost: cotejo.test\r\n" + strings.Join(lines, "\r\n") + "\r\n\r\n" + string(body)
 	return f.raw(method, target, request)
 }

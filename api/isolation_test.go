@@ -41,6 +41,20 @@ var owned = map[string]struct {
 		},
 		absent: []string{"/v1/verificaciones/COM-20261120-00000000", "/v1/verificaciones/ZZZ-20261120-ffffffff", "/v1/verificaciones/COM-20200101-12345678"},
 	},
+	"leerLote": {
+		make:   func(f *fixture, key string) string { return "/v1/empresa/lotes/" + list(f, key) },
+		absent: []string{"/v1/empresa/lotes/LOT-20261120-00000000", "/v1/empresa/lotes/COM-20261120-ffffffff", "/v1/empresa/lotes/LOT"},
+	},
+	"leerResultadosDeLote": {
+		make:   func(f *fixture, key string) string { return "/v1/empresa/lotes/" + list(f, key) + "/resultados" },
+		absent: []string{"/v1/empresa/lotes/LOT-20261120-00000000/resultados", "/v1/empresa/lotes/COM-20261120-ffffffff/resultados", "/v1/empresa/lotes/LOT/resultados"},
+	},
+}
+
+// list sends a list and returns its id.
+func list(f *fixture, key string) string {
+	id, _ := walk(f.sendBody("POST", "/v1/empresa/lote", []byte(`["EFO010101AA1"]`), f.keyHeader(key)...).body, ".lote_id")
+	return id.(string)
 }
 
 // TestEveryPathIsIsolatedOrPublic fails for an operation that is in neither list.

@@ -34,6 +34,7 @@ import (
 //	GET|HEAD|… TARGET [KEY]     ask, as one of the fixture's keys
 //	with HEADER: VALUE          a header of the next request, before it
 //	json TEXT                   the body of the next request, before it
+//	send TYPE TEXT              the same, of another type; \n is a line end
 //	times N                     ask the next request so often; the last answer counts
 //	status == N
 //	header NAME == VALUE        header NAME absent      header NAME contains TEXT
@@ -129,6 +130,10 @@ func runScript(t *testing.T, file string) {
 			headers = append(headers, rest)
 		case "json":
 			content = []byte(rest)
+		case "send":
+			kind, text, _ := strings.Cut(rest, " ")
+			headers = append(headers, "Content-Type: "+kind)
+			content = []byte(strings.ReplaceAll(text, `\n`, "\n"))
 		case "GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS":
 			target, key, _ := strings.Cut(rest, " ")
 			before = last.body

@@ -40,6 +40,9 @@ func (a *lotAnswer) attach(ctx context.Context) (err error) {
 	if a.order, err = a.p.Ledger.Order(ctx, a.of.account, a.of.OrderKey); err != nil {
 		return notKept(err)
 	}
+	if o := &a.order; o.State != ledger.OrderOpen && !a.p.Now().Before(o.Ended.Add(ledger.OrderLife)) {
+		return ErrNoLot // also before it is forgotten
+	}
 	if a.terms, err = a.p.terms(a.of); err != nil {
 		return err
 	}
