@@ -20,8 +20,11 @@ const (
 // largeBodies are the large bodies that are read or held, by their request's header. The
 // zero value is ready.
 type largeBodies struct {
-	mu   sync.Mutex // guards held
+	mu   sync.Mutex // guards the rest
 	held map[*fasthttp.RequestHeader]time.Time
+	// heads are copies of the headers of requests whose length is not known: fasthttp
+	// forgets a header when such a body turns out to be too large.
+	heads map[*fasthttp.RequestHeader]*fasthttp.RequestHeader
 }
 
 // take reports whether one more may be read.
@@ -51,7 +54,29 @@ func (b *largeBodies) leave(h *fasthttp.RequestHeader) (was bool) {
 	defer b.mu.Unlock()
 	_, was = b.held[h]
 	delete(b.held, h)
+	delete(b.heads, h)
 	return was
+}
+
+// keep keeps a copy of a header until leave.
+func (b *largeBodies) keep(h *fasthttp.RequestHeader) {
+	head := new(fasthttp.RequestHeader)
+	h.CopyTo(head)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.heads == nil {
+		b.heads = map[*fasthttp.RequestHeader]*fasthttp.RequestHeader{}
+	}
+	b.heads[h] = head
+}
+
+// restore makes of a header what it was.
+func (b *largeBodies) restore(h *fasthttp.RequestHeader) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if head := b.heads[h]; head != nil {
+		head.CopyTo(h)
+	}
 }
 
 // receive bounds the body of a request by the route that it is for, before anything of
@@ -59,8 +84,11 @@ func (b *largeBodies) leave(h *fasthttp.RequestHeader) (was bool) {
 // and for a few at once.
 func (s *Server) receive(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	op := s.operationOf(h)
-	if op == nil {
+	if op == nil || op.MaxBody() == 0 {
 		return fasthttp.RequestConfig{MaxRequestBodySize: maxBodyBytes}
+	}
+	if h.ContentLength() < 0 {
+		s.bodies.keep(h)
 	}
 	most := max(maxBodyBytes, op.MaxBody())
 	if most > maxBodyBytes && (!s.pipeline.Admits(op, h.Peek(op.Auth.KeyHeader())) || !s.bodies.take(h, time.Now())) {
@@ -72,8 +100,10 @@ func (s *Server) receive(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 // tooLarge is why a body was not read to its end: it is larger than its operation
 // allows, or there were too many.
 func (s *Server) tooLarge(h *fasthttp.RequestHeader) error {
+	s.bodies.restore(h)
+	held := s.bodies.leave(h)
 	op := s.operationOf(h)
-	if op != nil && op.MaxBody() > maxBodyBytes && !s.bodies.leave(h) && h.ContentLength() <= op.MaxBody() {
+	if op != nil && op.MaxBody() > maxBodyBytes && !held && h.ContentLength() <= op.MaxBody() {
 		return operation.ErrBodies
 	}
 	return operation.ErrTooLarge

@@ -62,17 +62,19 @@ type fixture struct {
 	// keys are live, poor (no money), other, test (each of an account of its own), sister (of
 	// the account of live), twin (the test key of live), only_read (live, limited to
 	// consultarOrganizacion), admin and registro; orgs are what they belong to.
-	keys    map[string]string
-	orgs    map[string]accounts.Organization
-	random  *seededRandom
-	log     *logBuffer
-	access  *accesslog.Log
-	server  *Server
-	elapsed time.Duration // of the limits; under mu
-	disk    vfs.FS        // of the account data
-	store   *heldStore    // on it
-	full    atomic.Bool   // the disk
-	peer    netip.Addr    // where requests come from; zero: no IP address
+	keys   map[string]string
+	orgs   map[string]accounts.Organization
+	random *seededRandom
+	log    *logBuffer
+	access *accesslog.Log
+	server *Server
+	// stopLots ends the work on lists, until runLots.
+	stopLots func()
+	elapsed  time.Duration // of the limits; under mu
+	disk     vfs.FS        // of the account data
+	store    *heldStore    // on it
+	full     atomic.Bool   // the disk
+	peer     netip.Addr    // where requests come from; zero: no IP address
 
 	mu   sync.Mutex
 	now  time.Time      // under mu
@@ -126,12 +128,9 @@ func newFixture(t testing.TB) *fixture {
 	f.listener = fasthttputil.NewInmemoryListener()
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(f.listener) }()
-	working, stopLots := context.WithCancel(context.Background())
-	var lots sync.WaitGroup
-	lots.Go(func() { f.pipeline.RunLots(working, f.table, nil, slog.New(slog.NewJSONHandler(f.log, nil))) })
+	f.runLots()
 	t.Cleanup(func() {
-		stopLots()
-		lots.Wait()
+		f.stopLots()
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		for _, err := range []error{server.Shutdown(ctx), <-served, book.Close(), pebble.Close(), f.live.Close(), testLive.Close()} {
@@ -142,6 +141,20 @@ func newFixture(t testing.TB) *fixture {
 		f.access.Close()
 	})
 	return f
+}
+
+// runLots begins the work on lists, as a process does that starts.
+func (f *fixture) runLots() {
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		f.pipeline.RunLots(ctx, f.table, nil, slog.New(slog.NewJSONHandler(f.log, nil)))
+	}()
+	f.stopLots = func() {
+		stop()
+		<-ended
+	}
 }
 
 // limit sets the limits of keys and addresses, before anything is asked; nobody has

@@ -197,7 +197,12 @@ func (s *Server) handleBroken(ctx *fasthttp.RequestCtx, err error) {
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		// The headers were read, so the caller learns the same as with a small
 		// body: first whether the route exists and the key is good.
-		s.answer(ctx, s.tooLarge(&ctx.Request.Header))
+		refusal := s.tooLarge(&ctx.Request.Header)
+		if ctx.Request.Header.ContentLength() == 0 { // forgotten, what it was for too
+			s.refuse(ctx, refusal)
+			return
+		}
+		s.answer(ctx, refusal)
 	case errors.As(err, &small):
 		s.refuse(ctx, operation.ErrHeaders)
 	case errors.As(err, &network) && network.Timeout():
