@@ -115,37 +115,31 @@ func (in Input) simulated() bool {
 // and members that the operation does not know: they change nothing and are
 // reported to the caller, who may have mistyped one.
 func (op *Operation) decode(r *Request) (Input, []string, error) {
+	items := slices.Clone(r.Faults)
 	var body content
 	var list *lotList
 	var err error
-	var invalid *InvalidError
 	switch {
 	case op.Body != nil:
 		body, err = op.Body.read(r.Body)
 	case op.Lot != nil:
-		list, body.unknown, err = op.Lot.readList(r)
-	}
-	if errors.As(err, &invalid) {
-		body.items, err = invalid.Items, nil
+		list, body, err = op.Lot.readList(r)
 	}
 	if err != nil {
 		return Input{}, nil, err
 	}
-	in, unknown, err := op.decodeParams(r)
-	if errors.As(err, &invalid) {
-		body.items = append(invalid.Items, body.items...)
-	}
+	in, unknown, items := op.decodeParams(r, append(items, body.items...))
 	in.body, in.list, unknown = body.value, list, append(body.unknown, unknown...)
-	if len(body.items) > 0 {
-		return in, unknown, &InvalidError{Items: body.items}
+	if len(items) > 0 {
+		return in, unknown, &InvalidError{Items: items}
 	}
 	return in, unknown, nil
 }
 
-// decodeParams reads the parameters and the header. The error is an *InvalidError.
-func (op *Operation) decodeParams(r *Request) (Input, []string, error) {
+// decodeParams reads the parameters and the header. It adds what is wrong with them
+// to items.
+func (op *Operation) decodeParams(r *Request, items []Item) (Input, []string, []Item) {
 	in := Input{params: op.Params, values: make([]any, len(op.Params))}
-	items := slices.Clone(r.Faults)
 	var unknown []string
 	seen := uint64(0)
 	for _, a := range r.Args {
@@ -177,10 +171,7 @@ func (op *Operation) decodeParams(r *Request) (Input, []string, error) {
 			items = append(items, *problem)
 		}
 	}
-	if len(items) > 0 {
-		return in, unknown, &InvalidError{Items: items}
-	}
-	return in, unknown, nil
+	return in, unknown, items
 }
 
 func (p *Param) place() place {

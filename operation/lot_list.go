@@ -68,14 +68,14 @@ func (l *Lot) reads(contentType []byte) bool {
 	return ok
 }
 
-// readList reads the body of a request. The error is a *JSONError or an
-// *InvalidError; unknown are members that mean nothing.
-func (l *Lot) readList(r *Request) (list *lotList, unknown []string, err error) {
+// readList reads the body of a request. What is wrong with it as a list is in the
+// items of the content; the error is a *JSONError.
+func (l *Lot) readList(r *Request) (list *lotList, c content, err error) {
 	list = new(lotList)
 	format, _ := l.format(r.ContentType)
 	seen := map[uint64]int32{} // lines
 	w := listWriter{list: list}
-	unknown, err = entries.Read(format, r.Body, l.Entry, func(line int, value []byte) error {
+	c.unknown, err = entries.Read(format, r.Body, l.Entry, func(line int, value []byte) error {
 		key, problem := l.readEntry(value)
 		if problem != nil {
 			if len(list.faults) < maxItems {
@@ -97,30 +97,28 @@ func (l *Lot) readList(r *Request) (list *lotList, unknown []string, err error) 
 	})
 	var broken *entries.Error
 	switch {
+	case errors.As(err, &broken) && broken.Kind == entries.Syntax && format != entries.CSV:
+		return nil, c, &JSONError{broken}
 	case errors.As(err, &broken):
-		return nil, nil, unreadableList(format, broken)
+		c.note(unreadable(broken))
 	case err != nil:
-		return nil, nil, err
+		return nil, c, err
 	case list.received() == 0:
-		at := place{loc: []any{"body"}}
-		return nil, unknown, &InvalidError{[]Item{*at.item("missing", "La lista está vacía; envíe al menos un elemento", nil, nil)}}
+		c.note(place{loc: []any{"body"}}.item("missing", "La lista está vacía; envíe al menos un elemento", nil, nil))
 	case list.units() == 0:
-		return nil, unknown, &InvalidError{list.faults}
+		c.items = list.faults
 	}
-	return list, unknown, nil
+	return list, c, nil
 }
 
-// unreadableList is the answer to a body that is no list.
-func unreadableList(format entries.Format, broken *entries.Error) error {
-	if broken.Kind == entries.Syntax && format != entries.CSV {
-		return &JSONError{broken}
-	}
+// unreadable is why a body is no list.
+func unreadable(broken *entries.Error) *Item {
 	at := place{loc: []any{"body"}}
 	if broken.Line > 0 {
 		at.loc = append(at.loc, broken.Line)
 	}
 	kind := map[entries.Kind]string{entries.Syntax: "value_error", entries.Shape: "list_type", entries.TooLong: "too_long"}[broken.Kind]
-	return &InvalidError{[]Item{*at.item(kind, broken.Msg, nil, nil)}}
+	return at.item(kind, broken.Msg, nil, nil)
 }
 
 // readEntry reads an entry; blanks around it do not count.

@@ -328,8 +328,11 @@ func (op *Operation) input(args []lotArg) (Input, error) {
 	for _, a := range args {
 		r.Args = append(r.Args, Arg{InQuery, a.Name, a.Value})
 	}
-	in, _, err := op.decodeParams(&r)
-	return in, err
+	in, _, items := op.decodeParams(&r, nil)
+	if len(items) > 0 {
+		return in, &InvalidError{Items: items}
+	}
+	return in, nil
 }
 
 // kept are the parameters of a request that its order keeps.
