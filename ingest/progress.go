@@ -32,6 +32,7 @@ type Step struct {
 	Bytes  int64 // handled in this phase
 	Total  int64 // bytes to handle, 0 when unknown
 	Rows   int
+	Of     int // rows to handle, when the bar is to follow them and not the bytes; 0: it is not
 	Done   bool
 
 	// Of Waiting.
@@ -119,15 +120,19 @@ func (p *Progress) wait(s Step, now time.Time) {
 }
 
 func (p *Progress) draw(s Step, elapsed time.Duration) {
+	done, total := s.Bytes, s.Total
+	if s.Of > 0 {
+		done, total = int64(s.Rows), int64(s.Of)
+	}
 	if p.bar == nil {
-		total := s.Total
+		total := total
 		if total == 0 {
 			total = -1
 		}
 		p.bar = progressbar.NewOptions64(total,
 			progressbar.OptionSetWriter(p.w),
 			progressbar.OptionSetWidth(20),
-			progressbar.OptionShowBytes(true),
+			progressbar.OptionShowBytes(s.Of == 0),
 			progressbar.OptionSetPredictTime(false),
 			progressbar.OptionSetElapsedTime(false),
 			progressbar.OptionSetSpinnerChangeInterval(0),
@@ -138,10 +143,10 @@ func (p *Progress) draw(s Step, elapsed time.Duration) {
 	if s.Rows > 0 {
 		text += fmt.Sprintf("  %d filas", s.Rows)
 	}
-	if elapsed >= etaAfter && s.Bytes > 0 && s.Total > s.Bytes {
-		left := time.Duration(float64(elapsed) / float64(s.Bytes) * float64(s.Total-s.Bytes))
+	if elapsed >= etaAfter && done > 0 && total > done {
+		left := time.Duration(float64(elapsed) / float64(done) * float64(total-done))
 		text += fmt.Sprintf("  quedan %d s", int(left.Seconds())+1)
 	}
 	p.bar.Describe(text)
-	_ = p.bar.Set64(s.Bytes)
+	_ = p.bar.Set64(done)
 }

@@ -71,6 +71,9 @@ func TestProgressBar(t *testing.T) {
 	f(Step{Phase: Obtaining, Bytes: 50 << 10, Total: 100 << 10}, "quedan 3 s", "")
 	f(Step{Phase: Obtaining, Bytes: 100 << 10, Total: 100 << 10, Done: true}, "\r", "descargando")
 	f(Step{Phase: Reading, Bytes: 10, Rows: 8}, "leyendo  8 filas", "%")
+	f(Step{Phase: "recibiendo", Bytes: 1 << 30, Rows: 250, Of: 1000}, "recibiendo  250 filas", "quedan")
+	f(Step{Phase: "recibiendo", Bytes: 1 << 30, Rows: 250, Of: 1000}, "25%", "GB")
+	f(Step{Phase: "recibiendo", Bytes: 2 << 30, Rows: 500, Of: 1000}, "quedan 3 s", "")
 	out.Reset()
 	p.Report(Step{Source: "sat_69b", Phase: Waiting, Attempt: 2, Attempts: 4, Wait: 3500 * time.Millisecond, Reason: "cortó la conexión"})
 	if !strings.HasSuffix(out.String(), "\r  sat_69b  cortó la conexión; intento 2 de 4 en 4 s\n") {

@@ -154,9 +154,9 @@ func loadConfiguration(path string, flags map[string]string, environ []string) (
 		EnvironFunc: func() []string { return environ },
 		TransformFunc: func(name, value string) (string, any) {
 			switch key := strings.ToLower(strings.TrimPrefix(name, "COTEJO_")); key {
-			case "config", "lang", "shared", "kills", "crashes",
+			case "config", "key", "url", "lang", "shared", "kills", "crashes",
 				"postgres", "postgres_bin", "cuts", "fault_seconds", "pg_stops":
-				return "", nil // not settings: the file's own name, language, test knobs
+				return "", nil // not settings: the file's own name, what «cotejo lote» reads, language, test knobs
 			default:
 				return settingOfVariable(key), value
 			}

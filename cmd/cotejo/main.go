@@ -33,6 +33,7 @@ type cli struct {
 	Demo      demoCmd      `cmd:"" help:"Todo en marcha sobre un espejo local con datos sintéticos."`
 	Ingest    ingestCmd    `cmd:"" help:"Descarga o lee una fuente, la revisa y la activa."`
 	Check     checkCmd     `cmd:"" help:"Una respuesta sin servidor ni llave."`
+	Lote      loteCmd      `cmd:"" help:"Verifica una lista de RFC en un servicio y deja los resultados en un archivo."`
 	Verify    verifyCmd    `cmd:"" help:"Recalcula respuestas guardadas y compara sus hashes."`
 	Recompute recomputeCmd `cmd:"" help:"Calcula de nuevo un registro desde su edición."`
 	Accounts  struct {

@@ -1,0 +1,645 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"math/rand/v2"
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"cotejo/ingest"
+)
+
+const (
+	lotePath = "/v1/empresa/lote"
+
+	// A quote that is not answered is given up soon: nothing is at stake yet. A batch
+	// has been sent, so its results are asked for until a restart of the service is
+	// long over. Attempts that bring more results than all before do not count.
+	quoteAttempts = 4
+	loteAttempts  = 12
+
+	firstWait = time.Second
+	maxWait   = 30 * time.Second
+	// maxRetryAfter is how long the service may send away who waits for it.
+	maxRetryAfter = 5 * time.Minute
+
+	maxErrorBytes = 64 << 10
+)
+
+// loteStall is how long the service may say nothing: a batch that waits for others says
+// nothing before it begins. A test replaces it.
+var loteStall = 3 * time.Minute
+
+// States of a batch, as the service names them.
+const (
+	loteDone    = "TERMINADO"
+	loteStopped = "DETENIDO"
+)
+
+// loteClient asks one service with one key.
+type loteClient struct {
+	base     *url.URL
+	key      string
+	mode     string // live or test, by the key
+	http     *http.Client
+	wait     func(context.Context, time.Duration) error
+	stall    time.Duration
+	progress *ingest.Progress
+}
+
+// loteList is what is sent.
+type loteList struct {
+	media   string
+	query   string // encoded, names in order
+	body    []byte
+	content string // hash of all of it, hex: what makes it the same batch
+}
+
+func newLoteList(media string, query url.Values, body []byte) *loteList {
+	l := &loteList{media: media, query: query.Encode(), body: body}
+	sum := sha256.Sum256(body)
+	content := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%x\n", l.media, l.query, sum))
+	l.content = hex.EncodeToString(content[:])
+	return l
+}
+
+// loteOrder is a list that is sent under a mark.
+type loteOrder struct {
+	list   *loteList
+	mark   *loteMark
+	media  string // of the results
+	reader func() loteReader
+}
+
+// loteQuote is what a list would cost.
+type loteQuote struct {
+	Raw      json.RawMessage `json:"-"` // as it was received
+	Received int             `json:"recibidos"`
+	Repeated int             `json:"duplicados"`
+	Refused  int             `json:"invalidos"`
+	Units    int             `json:"consultas"`
+	Tiers    []struct {
+		From  int    `json:"desde"`
+		To    int    `json:"hasta"`
+		Units int    `json:"consultas"`
+		Price string `json:"precio_unitario"`
+		Cost  string `json:"importe"`
+	} `json:"escalones"`
+	Cost    string `json:"costo"`
+	Uses    int    `json:"usos_que_pagarian"`
+	Balance string `json:"saldo"`
+	Enough  bool   `json:"alcanza"`
+	Pays    int    `json:"alcanza_para"`
+	Notice  string `json:"aviso"`
+}
+
+func (q *loteQuote) print(w io.Writer) {
+	fmt.Fprintf(w, "%d elementos: %d consultas, %d duplicados, %d no válidos\n", q.Received, q.Units, q.Repeated, q.Refused)
+	if q.Uses > 0 {
+		fmt.Fprintf(w, "  %6d a %-6d  %6d usos individuales\n", 1, q.Uses, q.Uses)
+	}
+	for _, t := range q.Tiers {
+		fmt.Fprintf(w, "  %6d a %-6d  %6d × %8s = %12s\n", t.From, t.To, t.Units, legible(t.Price), legible(t.Cost))
+	}
+	fmt.Fprintf(w, "costo %s MXN, saldo %s MXN", legible(q.Cost), legible(q.Balance))
+	if !q.Enough {
+		fmt.Fprintf(w, "; alcanza para %d de las %d consultas", q.Pays, q.Units)
+	}
+	fmt.Fprintf(w, "\n%s\n", legible(q.Notice))
+}
+
+// loteJob is how far a batch is.
+type loteJob struct {
+	State string `json:"estado"`
+	Cost  string `json:"costo"`
+	Uses  int    `json:"usos_individuales"`
+}
+
+// loteRefusal is an answer that is no result.
+type loteRefusal struct {
+	status int
+	code   string        // codigo
+	said   string        // for a person
+	lot    string        // that it is about, if it says
+	after  time.Duration // Retry-After
+	// nothing says that the service has no batch under the key of the request, and over
+	// that repeating the command brings nothing.
+	nothing, over bool
+}
+
+func (r *loteRefusal) Error() string { return r.said }
+
+// Unwrap gives the exit code.
+func (r *loteRefusal) Unwrap() error {
+	code := exitFailed
+	switch {
+	case r.over:
+		code = exitNotFound
+	case r.status == 429 || r.status >= 500:
+		code = exitTryAgain
+	case r.status == 401 || r.status == 403:
+		code = exitConfig
+	case r.status != 402 && r.status != 409:
+		code = exitUsage
+	}
+	return &exitError{code, errors.New(r.said)}
+}
+
+var (
+	errCut     = errors.New("la respuesta llegó incompleta")
+	errStalled = errors.New("el servicio dejó de enviar")
+)
+
+// passing reports whether the same request may be answered a little later, and how
+// long the service asks to wait.
+func (r *loteRefusal) passing() bool {
+	return r.status == 429 || r.status == 408 || r.status >= 500 || r.code == "LLAVE_EN_CURSO" || r.code == "LOTE_EN_CURSO"
+}
+
+// persist tries until it is answered, something happens that does not pass, or so many
+// attempts in a row brought nothing. try says whether it got further than all before.
+func (c *loteClient) persist(ctx context.Context, attempts int, try func() (further bool, err error)) error {
+	for failed := 0; ; {
+		further, err := try()
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if further {
+			failed = 0
+		}
+		failed++
+		var refused *loteRefusal
+		after := time.Duration(0)
+		if errors.As(err, &refused) {
+			if !refused.passing() || refused.after > maxRetryAfter {
+				return err
+			}
+			after = refused.after
+		} else if !lostOnTheWay(err) {
+			return err
+		}
+		if failed == attempts {
+			return err
+		}
+		wait := max(after, min(firstWait<<(failed-1), maxWait))
+		wait += rand.N(wait/5 + 1) // those who were sent away together do not come back together
+		c.progress.Report(ingest.Step{
+			Source: "lote", Phase: ingest.Waiting, Attempt: failed + 1, Attempts: attempts, Wait: wait, Reason: legible(briefly(err)),
+		})
+		if err := c.wait(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// pause waits, or returns why it did not; a test replaces it.
+var pause = func(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// lostOnTheWay tells what a network does from what repeating does not mend: a name or
+// a certificate that is wrong, a disk here.
+func lostOnTheWay(err error) bool {
+	var lost *lostError
+	var name *net.DNSError
+	var certificate *tls.CertificateVerificationError
+	var authority x509.UnknownAuthorityError
+	if errors.As(err, &name) && name.IsNotFound || errors.As(err, &certificate) || errors.As(err, &authority) {
+		return false
+	}
+	return errors.As(err, &lost)
+}
+
+// lostError is a request without a whole answer.
+type lostError struct{ err error }
+
+func (e *lostError) Error() string {
+	return "el servicio no contesta, o se cortó la conexión: " + legible(briefly(e))
+}
+
+// Unwrap gives the exit code and the cause.
+func (e *lostError) Unwrap() []error { return []error{&exitError{exitUnavailable, e.err}, e.err} }
+
+// briefly is the innermost cause of what was lost.
+func briefly(err error) string {
+	var lost *lostError
+	if !errors.As(err, &lost) {
+		return err.Error()
+	}
+	err = lost.err
+	var request *url.Error
+	if errors.As(err, &request) {
+		err = request.Err
+	}
+	return err.Error()
+}
+
+// legible is a text of the service as it may be shown: short, on one line, without
+// control characters.
+func legible(text string) string {
+	n := 0
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if n++; n > 600 {
+			return -1
+		}
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
+			return ' '
+		}
+		return r
+	}, text))
+}
+
+// quote asks what the list would cost.
+func (c *loteClient) quote(ctx context.Context, list *loteList) (q *loteQuote, err error) {
+	err = c.persist(ctx, quoteAttempts, func() (bool, error) {
+		step := ingest.Step{Source: "lote", Phase: "cotizando", Total: int64(len(list.body))}
+		c.progress.Report(step)
+		q = new(loteQuote)
+		err := c.json(ctx, "POST", lotePath+"?"+list.query+"&simular=1", list, &q.Raw)
+		if err != nil {
+			return false, err
+		}
+		if err := json.Unmarshal(q.Raw, q); err != nil || q.Units < 1 || q.Cost == "" {
+			return false, notTheService(c.base)
+		}
+		step.Bytes, step.Rows, step.Done = step.Total, q.Received, true
+		c.progress.Report(step)
+		return true, nil
+	})
+	return q, err
+}
+
+// state asks how far a batch is.
+func (c *loteClient) state(ctx context.Context, lot string) (job loteJob, err error) {
+	err = c.persist(ctx, quoteAttempts, func() (bool, error) {
+		return true, c.json(ctx, "GET", lotePath+"s/"+lot, nil, &job)
+	})
+	return job, err
+}
+
+func notTheService(base *url.URL) error {
+	return exitWith(exitUsage, "%s contestó algo que no es de este servicio: revise --url", base.Redacted())
+}
+
+// json asks for one JSON document.
+func (c *loteClient) json(ctx context.Context, method, path string, list *loteList, v any) error {
+	r, err := c.open(ctx, method, path, list, http.Header{"Accept": {"application/json"}})
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	text, err := io.ReadAll(io.LimitReader(r, 1<<20))
+	if err != nil {
+		return err
+	}
+	if json.Unmarshal(text, v) != nil {
+		return notTheService(c.base)
+	}
+	return nil
+}
+
+// response is the body of an answer 200. Reading fails with a *lostError when nothing
+// comes for too long.
+type response struct {
+	header http.Header
+	body   io.ReadCloser
+	stall  time.Duration
+	timer  *time.Timer
+	ctx    context.Context
+	end    context.CancelCauseFunc
+}
+
+func (r *response) Read(p []byte) (int, error) {
+	n, err := r.body.Read(p)
+	r.timer.Reset(r.stall)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = lost(r.ctx, err)
+	}
+	return n, err
+}
+
+func (r *response) close() {
+	r.timer.Stop()
+	_ = r.body.Close() // what was read is whole or was lost already
+	r.end(nil)
+}
+
+// lost tells a request that was given up from one that somebody else cut.
+func lost(ctx context.Context, err error) error {
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errStalled):
+		err = errStalled
+	case ctx.Err() != nil:
+		return cause
+	}
+	return &lostError{err}
+}
+
+// open sends a request; list is nil for one without a body.
+func (c *loteClient) open(ctx context.Context, method, path string, list *loteList, header http.Header) (*response, error) {
+	req, err := http.NewRequest(method, strings.TrimSuffix(c.base.String(), "/")+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header = header
+	req.Header.Set("X-Api-Key", c.key)
+	req.Header.Set("User-Agent", "cotejo/"+version)
+	if list != nil {
+		req.Header.Set("Content-Type", list.media)
+		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(list.body)), int64(len(list.body))
+	}
+	ctx, end := context.WithCancelCause(ctx)
+	r := &response{ctx: ctx, end: end, stall: c.stall, timer: time.AfterFunc(c.stall, func() { end(errStalled) })}
+	answer, err := c.http.Do(req.WithContext(ctx)) //nolint:bodyclose // response.close closes it
+	if err != nil {
+		r.timer.Stop()
+		err = lost(ctx, err)
+		end(nil)
+		return nil, err
+	}
+	r.header, r.body = answer.Header, answer.Body
+	if answer.StatusCode != http.StatusOK {
+		err = c.refusal(answer, r)
+		r.close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// refusal reads an answer that is not 200.
+func (c *loteClient) refusal(answer *http.Response, body io.Reader) error {
+	r := &loteRefusal{status: answer.StatusCode, lot: answer.Header.Get("X-Lote"), after: retryAfter(answer.Header.Get("Retry-After"))}
+	text, err := io.ReadAll(io.LimitReader(body, maxErrorBytes))
+	var said struct {
+		Code   string          `json:"codigo"`
+		Title  string          `json:"title"`
+		Help   string          `json:"ayuda"`
+		Detail json.RawMessage `json:"detail"`
+		ID     string          `json:"request_id"`
+	}
+	if err != nil && len(text) == 0 {
+		return err
+	}
+	if location := answer.Header.Get("Location"); r.status >= 300 && r.status < 400 {
+		r.said = fmt.Sprintf("el servicio está en otra dirección: use --url con ella (%s). La llave no se envió allí", legible(location))
+		return r
+	}
+	if json.Unmarshal(text, &said) != nil || said.Code == "" {
+		r.said = fmt.Sprintf("%s contestó %s, que no es de este servicio: revise --url", c.base.Redacted(), legible(answer.Status))
+		return r
+	}
+	r.code = said.Code
+	r.nothing = r.code == "SALDO_INSUFICIENTE"
+	r.said = fmt.Sprintf("%s: %s", legible(said.Title), explain(said.Detail))
+	if found := loteIn.Find(said.Detail); r.lot == "" && found != nil {
+		r.lot = string(found)
+	}
+	if said.Help != "" {
+		r.said += ". " + legible(said.Help)
+	}
+	if said.ID != "" && r.status >= 500 {
+		r.said += " (request_id " + legible(said.ID) + ")"
+	}
+	return r
+}
+
+// explain turns the detail of an error answer into a text: it is one, or the object of
+// an answer 402, or the list of one 422.
+func explain(detail json.RawMessage) string {
+	var text string
+	if json.Unmarshal(detail, &text) == nil {
+		return strings.TrimSuffix(legible(text), ".")
+	}
+	var funds struct {
+		Error   string `json:"error"`
+		Balance string `json:"saldo"`
+		Wanted  int    `json:"consultas"`
+		Pays    int    `json:"alcanza_para"`
+	}
+	if json.Unmarshal(detail, &funds) == nil {
+		if funds.Wanted == 0 {
+			return strings.TrimSuffix(legible(funds.Error), ".")
+		}
+		return fmt.Sprintf("usos y saldo (%s MXN) pagan %d de las %d consultas; no se consultó ni se cobró nada", legible(funds.Balance), funds.Pays, funds.Wanted)
+	}
+	var items []struct {
+		Loc []any  `json:"loc"`
+		Msg string `json:"msg"`
+	}
+	_ = json.Unmarshal(detail, &items) // what is no list either says nothing
+	var all []string
+	for i, item := range items {
+		if i == 5 {
+			all = append(all, fmt.Sprintf("y %d más", len(items)-i))
+			break
+		}
+		at := ""
+		if n := len(item.Loc); n > 1 {
+			at = fmt.Sprintf("%v: ", item.Loc[n-1])
+			if line, is := item.Loc[n-1].(float64); is {
+				at = fmt.Sprintf("línea %.0f: ", line)
+			}
+		}
+		all = append(all, legible(at+item.Msg))
+	}
+	return strings.Join(all, "; ")
+}
+
+// retryAfter reads the header: seconds, or a moment.
+func retryAfter(text string) time.Duration {
+	if n, err := strconv.Atoi(text); err == nil && n >= 0 {
+		return time.Duration(min(n, 1e6)) * time.Second
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(0, at.Sub(now()))
+	}
+	return 0
+}
+
+// receive sends the order and writes its results, until they are whole.
+func (c *loteClient) receive(ctx context.Context, o *loteOrder, out *loteOutput) (reply loteReply, err error) {
+	unknown := o.mark.old // an earlier run may have opened it
+	best := -1
+	stopped := false
+	err = c.persist(ctx, loteAttempts, func() (bool, error) {
+		var n int
+		var err error
+		if stopped || o.mark.late(now()) {
+			reply, n, err = c.fetch(ctx, o, out)
+		} else {
+			reply, n, err = c.send(ctx, o, out)
+		}
+		var refused *loteRefusal
+		switch {
+		case errors.As(err, &refused) && refused.code == "LOTE_DETENIDO" && o.mark.Lot != "":
+			stopped = true
+			reply, n, err = c.fetch(ctx, o, out)
+		case errors.As(err, &refused) && !refused.passing() && !unknown:
+			refused.nothing = true
+		case err != nil:
+			unknown = true
+		}
+		further := n > best
+		best = max(best, n)
+		return further && best > 0, err
+	})
+	if stopped {
+		reply.State = loteStopped
+	}
+	return reply, err
+}
+
+// send posts the list under the mark's key: the service opens the batch, or answers
+// from the one it has.
+func (c *loteClient) send(ctx context.Context, o *loteOrder, out *loteOutput) (loteReply, int, error) {
+	c.progress.Report(ingest.Step{Source: "lote", Phase: "enviando", Total: int64(len(o.list.body))})
+	r, err := c.open(ctx, "POST", lotePath+"?"+o.list.query, o.list, http.Header{
+		"Accept": {o.media}, "Idempotency-Key": {o.mark.key(o.list)},
+	})
+	var refused *loteRefusal
+	if errors.As(err, &refused) && o.mark.Lot == "" && isLote(refused.lot) {
+		o.mark.Lot = refused.lot
+		err = errors.Join(err, out.write(o.mark))
+	}
+	if err != nil {
+		return loteReply{}, 0, err
+	}
+	defer r.close()
+	lot := r.header.Get("X-Lote")
+	if !isLote(lot) {
+		return loteReply{}, 0, notTheService(c.base)
+	}
+	if lot != o.mark.Lot {
+		o.mark.Lot = lot
+		if err := out.write(o.mark); err != nil {
+			return loteReply{}, 0, err
+		}
+	}
+	return c.store(r, o, out, loteExpects{lot: lot, results: o.mark.Quote.Units, rows: o.mark.Quote.Received})
+}
+
+// fetch reads what the service has of a batch that it will not go on with, or that is
+// too old to be asked for by its key.
+func (c *loteClient) fetch(ctx context.Context, o *loteOrder, out *loteOutput) (loteReply, int, error) {
+	if o.mark.Lot == "" {
+		return loteReply{}, 0, &loteRefusal{over: true, said: fmt.Sprintf("la marca es de hace más de %d días y no dice qué lote abrió: el servicio ya no lo reconocería y lo cobraría otra vez. Revise los movimientos de la cuenta; para enviar la lista de nuevo, borre %s",
+			int(loteMemory.Hours())/24, out.marked)}
+	}
+	detail := "detalle=completo"
+	for part := range strings.SplitSeq(o.list.query, "&") {
+		if strings.HasPrefix(part, "detalle=") {
+			detail = part
+		}
+	}
+	r, err := c.open(ctx, "GET", lotePath+"s/"+o.mark.Lot+"/resultados?"+detail, nil, http.Header{"Accept": {o.media}})
+	var refused *loteRefusal
+	if errors.As(err, &refused) && refused.status == http.StatusNotFound {
+		return loteReply{}, 0, &loteRefusal{over: true, said: fmt.Sprintf("el servicio ya no conserva el lote %s, o la llave es de otra organización: cada verificación se lee con su verification_id. Para enviar la lista de nuevo, que se cobra otra vez, borre %s", o.mark.Lot, out.marked)}
+	}
+	if err != nil {
+		return loteReply{}, 0, err
+	}
+	defer r.close()
+	return c.store(r, o, out, loteExpects{lot: o.mark.Lot, results: -1, rows: -1})
+}
+
+// store writes an answer to the output and compares it with what it should be. n is
+// how many results came.
+func (c *loteClient) store(r *response, o *loteOrder, out *loteOutput, want loteExpects) (reply loteReply, n int, err error) {
+	if media, _, err := mime.ParseMediaType(r.header.Get("Content-Type")); err != nil || media != o.media {
+		return reply, 0, notTheService(c.base)
+	}
+	if err := out.rewind(); err != nil {
+		return reply, 0, err
+	}
+	step := ingest.Step{Source: "lote", Phase: "recibiendo", Of: o.mark.Quote.Units}
+	reader, sum := o.reader(), sha256.New()
+	buffer := make([]byte, 64<<10)
+	for err == nil {
+		if n, err = r.Read(buffer); n > 0 {
+			if err := out.append(buffer[:n], sum); err != nil {
+				return reply, 0, err
+			}
+			reader.read(buffer[:n])
+			step.Bytes, step.Rows = step.Bytes+int64(n), reader.results()
+			c.progress.Report(step)
+		}
+	}
+	n = reader.results()
+	if !errors.Is(err, io.EOF) {
+		return reply, n, err
+	}
+	if !reader.whole(want) {
+		return reply, n, &lostError{errCut}
+	}
+	if err := out.sync(); err != nil {
+		return reply, n, err
+	}
+	step.Done = true
+	c.progress.Report(step)
+	return loteReply{Lot: want.lot, State: loteDone, Results: n, Bytes: step.Bytes, SHA256: sumHex(sum)}, n, nil
+}
+
+func sumHex(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)) }
+
+// hashFile reads a file.
+func hashFile(path string) (n int64, sum string, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	n, err = io.Copy(h, f)
+	return n, sumHex(h), err
+}
+
+// newLoteTransport receives the bytes as they are sent.
+func newLoteTransport() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DisableCompression = true
+	t.MaxResponseHeaderBytes = 64 << 10
+	return t
+}
+
+// parseServiceURL reads where a service is; a path before /v1 is a proxy's.
+func parseServiceURL(text string) (*url.URL, error) {
+	u, err := url.Parse(strings.TrimSuffix(text, "/"))
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return nil, exitWith(exitUsage, "--url: se espera la dirección del servicio, como https://cotejo.ejemplo.mx, sin usuario ni parámetros")
+	}
+	return u, nil
+}
+
+// isLoopback reports whether a host is this machine.
+func isLoopback(host string) bool {
+	address, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && address.IsLoopback()
+}
