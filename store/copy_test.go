@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	iofs "io/fs"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -302,4 +303,67 @@ func TestFailedSyncExits(t *testing.T) {
 	p := openPebble(t, dir, store.PebbleOptions{FS: fs})
 	fill(t, p, 0, 50)
 	t.Error("50 batches were committed on a disk that fails")
+}
+
+// TestCompact holds that a compacted folder keeps all that is stored and nothing else:
+// the same keys, written many times, take no more room than once.
+func TestCompact(t *testing.T) {
+	size := func(rounds int) (total int64) {
+		dir := t.TempDir()
+		p, err := store.OpenPebble(dir, store.PebbleOptions{MemTableBytes: 256 << 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fill(t, p, 3, 200)
+		epoch, seq, err := p.Acquire(4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		random := rand.New(rand.NewPCG(1, 2))
+		for range rounds {
+			seq++
+			b := store.Batch{Group: 4, Epoch: epoch, Seq: seq}
+			for i := range 500 {
+				value := make([]byte, 1000)
+				for j := range value {
+					value[j] = byte(random.Uint32())
+				}
+				b.Puts = append(b.Puts, store.Put{Key: fmt.Appendf(nil, "%04d", i), Value: value})
+			}
+			if err := p.Commit(b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(p.Compact(t.Context()), p.Close()); err != nil {
+			t.Fatal(err)
+		}
+		tables, err := filepath.Glob(filepath.Join(dir, "*.sst"))
+		if err != nil || len(tables) == 0 {
+			t.Fatal(tables, err)
+		}
+		for _, name := range tables {
+			info, err := os.Stat(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			total += info.Size()
+		}
+		p, err = store.OpenPebble(dir, store.PebbleOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := whole(t, p, 3); n != 200 {
+			t.Errorf("%d of 200 keys", n)
+		}
+		if err := p.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Compact(t.Context()); !errors.Is(err, store.ErrClosed) {
+			t.Error(err)
+		}
+		return total
+	}
+	if once, often := size(1), size(8); often > once+once/20 {
+		t.Errorf("%d bytes once, %d after being written again", once, often)
+	}
 }
