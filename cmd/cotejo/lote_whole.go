@@ -99,8 +99,20 @@ type jsonReader struct {
 }
 
 func (r *jsonReader) read(piece []byte) {
-	for _, b := range piece {
-		switch {
+	for i := 0; i < len(piece); i++ {
+		if r.text && !r.escaped { // most of an answer: on to what may end it
+			next := bytes.IndexByte(piece[i:], '"')
+			if next < 0 {
+				next = len(piece) - i
+			}
+			if escape := bytes.IndexByte(piece[i:i+next], '\\'); escape >= 0 {
+				next = escape
+			}
+			if i += next; i == len(piece) {
+				return
+			}
+		}
+		switch b := piece[i]; {
 		case r.escaped:
 			r.escaped = false
 		case r.text:
