@@ -82,6 +82,7 @@ bench: build duckdb ## what we claim about speed, as ratios; the generated files
 		bin/cotejo bench ingest --from "$$dir/archivos"
 	bin/cotejo bench ledger
 	bin/cotejo bench checks
+	bin/cotejo bench batch
 	@test -z "$$COTEJO_POSTGRES" || (set -x; bin/cotejo bench ledger --store "$$COTEJO_POSTGRES")
 
 fuzz: ## every fuzz target for FUZZTIME

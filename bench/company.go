@@ -106,7 +106,7 @@ func measureRequests(ctx context.Context, h Host, dir, data string, listed []str
 	if err != nil {
 		return err
 	}
-	bytesPerRecord, err := recordBytes(data, size.Records)
+	stored, err := accountBytes(data)
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func measureRequests(ctx context.Context, h Host, dir, data string, listed []str
 	report.Figures["http_per_cpu_s"] = median(ours.perCPU)
 	report.Figures["http_per_s"] = median(ours.perSecond)
 	report.Figures["rss_anon_mb"] = memory
-	report.Figures["record_bytes"] = bytesPerRecord
+	report.Figures["record_bytes"] = float64(stored) / float64(size.Records)
 	report.Detail["http"] = map[string]any{
 		"baseline": "bare fasthttp handler, same body bytes", "connections": httpConnections,
 		"hits_percent": httpHits, "records_before": size.Records,
@@ -165,10 +165,12 @@ func measureRequests(ctx context.Context, h Host, dir, data string, listed []str
 	return nil
 }
 
-// recordBytes is what a record and its movement take on disk, on average.
-func recordBytes(data string, records int) (float64, error) {
-	var total int64
-	err := filepath.WalkDir(filepath.Join(data, "cuentas"), func(_ string, d fs.DirEntry, err error) error {
+// accountsDir is the folder of the account store in a data directory.
+const accountsDir = "cuentas"
+
+// accountBytes is what the account store of a data directory takes on disk.
+func accountBytes(data string) (total int64, err error) {
+	err = filepath.WalkDir(filepath.Join(data, accountsDir), func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -178,5 +180,5 @@ func recordBytes(data string, records int) (float64, error) {
 		}
 		return err
 	})
-	return float64(total) / float64(records), err
+	return total, err
 }

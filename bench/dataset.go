@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"cotejo/bench/generate"
 	"cotejo/snapshots"
@@ -55,6 +56,19 @@ func (d *dataset) rows() (n int) {
 		n += f.Rows
 	}
 	return n
+}
+
+// sample is RFCs that the files have.
+func (d *dataset) sample() (rfcs []string, err error) {
+	text, err := os.ReadFile(filepath.Join(d.dir, generate.SampleName))
+	for line := range strings.Lines(string(text)) {
+		rfc, _, _ := strings.Cut(line, "\t")
+		rfcs = append(rfcs, rfc)
+	}
+	if err == nil && len(rfcs) == 0 {
+		err = fmt.Errorf("%s no tiene RFC en %s", d.dir, generate.SampleName)
+	}
+	return rfcs, err
 }
 
 // about is what a report says of the files.

@@ -157,17 +157,26 @@ func compare(ctx context.Context, h Host, key string, next asking, sides []*side
 	for i := range repeats + 1 {
 		h.Progress("HTTP, vuelta %d de %d", i, repeats)
 		for _, side := range sides {
-			start := time.Now()
-			n, err := load(ctx, side.server.addr, key, next, window)
-			wall := time.Since(start).Seconds()
-			cpu, errCPU := side.server.window()
-			if err := errors.Join(err, errCPU); err != nil {
-				return fmt.Errorf("%s: %w", side.name, err)
-			}
-			if i > 0 { // the first is a warm-up
-				side.perCPU, side.perSecond = append(side.perCPU, float64(n)/cpu), append(side.perSecond, float64(n)/wall)
+			if err := side.run(ctx, key, next, window, i > 0); err != nil { // the first is a warm-up
+				return err
 			}
 		}
+	}
+	return nil
+}
+
+// run asks the side for as long as window; counted says whether it is more than a
+// warm-up.
+func (s *side) run(ctx context.Context, key string, next asking, window time.Duration, counted bool) error {
+	start := time.Now()
+	n, err := load(ctx, s.server.addr, key, next, window)
+	wall := time.Since(start).Seconds()
+	cpu, errCPU := s.server.window()
+	if err := errors.Join(err, errCPU); err != nil {
+		return fmt.Errorf("%s: %w", s.name, err)
+	}
+	if counted {
+		s.perCPU, s.perSecond = append(s.perCPU, float64(n)/cpu), append(s.perSecond, float64(n)/wall)
 	}
 	return nil
 }

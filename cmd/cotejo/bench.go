@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"cotejo/accounts"
 	"cotejo/bench"
@@ -31,10 +32,6 @@ type benchCmd struct {
 }
 
 func (c *benchCmd) Run(a *app) error {
-	database, err := a.config.storeURL()
-	if err != nil {
-		return err
-	}
 	duckDB := c.DuckDB
 	if duckDB == "" {
 		own, err := os.Executable()
@@ -43,34 +40,59 @@ func (c *benchCmd) Run(a *app) error {
 		}
 		duckDB = filepath.Join(filepath.Dir(own), "cotejo-duckdb")
 	}
-	host := bench.Host{
-		Prepare: prepareBench,
-		Edition: prepareEdition,
-		Store:   database,
-		From:    c.From,
-		DuckDB:  duckDB,
-		Command: func(ctx context.Context, args ...string) *exec.Cmd {
-			// Neither the machine's configuration nor its variables: prepareBench
-			// does not know them either.
-			cmd := exec.CommandContext(ctx, os.Args[0], append([]string{"--config", os.DevNull}, args...)...)
-			// Its one key asks as fast as it is answered.
-			cmd.Env = append(cleanEnvironment(os.Environ()), "COTEJO_LIMITE_LLAVE=0")
-			return cmd
-		},
-		Progress: func(format string, args ...any) { fmt.Fprintf(a.stderr, format+"\n", args...) },
+	return a.bench(bench.Host{From: c.From, DuckDB: duckDB}, func(h bench.Host) (bench.Report, error) {
+		switch c.Name {
+		case "company":
+			return bench.Company(a.ctx, h, bench.CompanySize(c.Full))
+		case "ingest":
+			return bench.Ingest(a.ctx, h, bench.IngestSize(c.Full))
+		case "ledger":
+			return bench.Ledger(a.ctx, h, c.Full)
+		}
+		return bench.Checks(a.ctx, h, c.Full)
+	})
+}
+
+// bench measures with what only this program can give a bench, and prints.
+func (a *app) bench(h bench.Host, measure func(bench.Host) (bench.Report, error)) (err error) {
+	if h.Store, err = a.config.storeURL(); err != nil {
+		return err
 	}
-	measure := map[string]func() (bench.Report, error){
-		"company": func() (bench.Report, error) { return bench.Company(a.ctx, host, bench.CompanySize(c.Full)) },
-		"ingest":  func() (bench.Report, error) { return bench.Ingest(a.ctx, host, bench.IngestSize(c.Full)) },
-		"ledger":  func() (bench.Report, error) { return bench.Ledger(a.ctx, host, c.Full) },
-		"checks":  func() (bench.Report, error) { return bench.Checks(a.ctx, host, c.Full) },
-	}[c.Name]
-	report, err := measure()
+	h.Prepare, h.Edition = prepareBench, prepareEdition
+	h.Command = func(ctx context.Context, args ...string) *exec.Cmd {
+		// Neither the machine's configuration nor its variables: prepareBench
+		// does not know them either.
+		cmd := exec.CommandContext(ctx, os.Args[0], append([]string{"--config", os.DevNull}, args...)...)
+		// Its one key asks as fast as it is answered.
+		cmd.Env = append(cleanEnvironment(os.Environ()), "COTEJO_LIMITE_LLAVE=0")
+		return cmd
+	}
+	h.Progress = func(format string, args ...any) { fmt.Fprintf(a.stderr, format+"\n", args...) }
+	report, err := measure(h)
 	if err != nil {
 		return err
 	}
 	a.json = true // a report is for programs
 	return a.print(report, nil)
+}
+
+// benchBatchCmd measures lists of companies.
+type benchBatchCmd struct {
+	Scale float64 `default:"0.02" help:"Tamaño de las fuentes que genera: 1 es el de las publicaciones reales." placeholder:"N"`
+	From  string  `help:"Carpeta de «bench generate» que carga en su lugar." placeholder:"CARPETA"`
+	Full  bool    `help:"Más vueltas, y más largas."`
+}
+
+func (c *benchBatchCmd) Run(a *app) error {
+	size := bench.BatchSize{Scale: c.Scale, Large: 100_000, Small: 1_000, Repeats: 3, Window: 5 * time.Second}
+	if c.Full {
+		size.Repeats, size.Window = 7, 10*time.Second
+	}
+	err := a.bench(bench.Host{From: c.From}, func(h bench.Host) (bench.Report, error) { return bench.Batch(a.ctx, h, size) })
+	if errors.Is(err, generate.ErrRequest) {
+		return exitWith(exitUsage, "%w", err)
+	}
+	return err
 }
 
 // benchGenerateCmd writes what benches and tests load.

@@ -58,4 +58,5 @@ func TestGeneratedFilesAreLoaded(t *testing.T) {
 	failing(t, exitUsage, "bench", "generate", "--out", out, "--scale", "0.001") // not empty
 	failing(t, exitUsage, "bench", "generate", "--out", newData(t), "--scale", "3")
 	failing(t, exitUsage, "bench", "nothing")
+	failing(t, exitUsage, "bench", "batch", "--scale", "3")
 }

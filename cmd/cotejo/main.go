@@ -84,6 +84,7 @@ type cli struct {
 	Doctor  doctorCmd  `cmd:"" help:"Revisa la carpeta de datos y la máquina."`
 	Bench   struct {
 		Measure  benchCmd         `cmd:"" default:"withargs" help:"Mide lo que se afirma, como razones."`
+		Batch    benchBatchCmd    `cmd:"" help:"Mide listas de empresas: rapidez, memoria y disco, contra consultas sueltas."`
 		Generate benchGenerateCmd `cmd:"" help:"Escribe archivos sintéticos con los formatos y tamaños oficiales."`
 	} `cmd:"" help:"Mide lo que se afirma, como razones."`
 	Bare    benchBareCmd `cmd:"" name:"bench-bare" hidden:""`
