@@ -52,7 +52,11 @@ func freeAddr(t *testing.T) string {
 // startServing returns before the server listens.
 func startServing(t *testing.T, data string) *served {
 	t.Helper()
-	addr := freeAddr(t)
+	return startServingAt(t, data, freeAddr(t))
+}
+
+func startServingAt(t *testing.T, data, addr string) *served {
+	t.Helper()
 	s := &served{base: "http://" + addr, log: new(bytes.Buffer)}
 	s.cmd = program(context.Background(), "serve", "--data", data, "--addr", addr)
 	s.cmd.Stderr = s.log
@@ -66,14 +70,23 @@ func startServing(t *testing.T, data string) *served {
 func serveChild(t *testing.T, data string) *served {
 	t.Helper()
 	s := startServing(t, data)
-	waitFor(t, func() bool {
-		conn, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))
-		if err == nil {
-			conn.Close()
-		}
-		return err == nil
-	}, func() string { return "el servidor no escucha: " + s.log.String() })
+	s.listens(t)
 	return s
+}
+
+// listens returns when it does.
+func (s *served) listens(t *testing.T) {
+	t.Helper()
+	waitFor(t, s.answers, func() string { return "el servidor no escucha: " + s.log.String() })
+}
+
+// answers reports whether it accepts a connection.
+func (s *served) answers() bool {
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))
+	if err == nil {
+		conn.Close()
+	}
+	return err == nil
 }
 
 // stop asks the server to end and returns its exit code.
