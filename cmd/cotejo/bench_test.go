@@ -6,7 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"cotejo/bench"
 	"cotejo/bench/generate"
 )
 
@@ -59,4 +61,26 @@ func TestGeneratedFilesAreLoaded(t *testing.T) {
 	failing(t, exitUsage, "bench", "generate", "--out", newData(t), "--scale", "3")
 	failing(t, exitUsage, "bench", "nothing")
 	failing(t, exitUsage, "bench", "batch", "--scale", "3")
+}
+
+// TestBenchBatch measures small lists on a real server: every figure is there, and
+// what cannot depend on the machine is right.
+func TestBenchBatch(t *testing.T) {
+	report, err := bench.Batch(t.Context(), bench.Host{
+		Prepare: prepareBench, Command: program, Progress: t.Logf,
+	}, bench.BatchSize{Scale: 0.0005, Large: 3000, Small: 100, Repeats: 1, Window: 200 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{
+		"rfc_per_s_resumen", "rfc_per_s_completo", "resumen_per_cpu_s", "completo_per_cpu_s", "resumen_vs_single", "completo_vs_single",
+		"resumen_cpu_vs_single", "completo_cpu_vs_single", "bytes_per_record", "bytes_vs_single", "rss_growth_mb_100k_vs_1k",
+	} {
+		if v, there := report.Figures[name]; !there || v <= 0 && name != "rss_growth_mb_100k_vs_1k" {
+			t.Errorf("%s = %v, %t", name, v, there)
+		}
+	}
+	if len(report.Figures) != 11 {
+		t.Errorf("%v", report.Figures)
+	}
 }
