@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -164,7 +165,7 @@ func (p *Pipeline) openLot(ctx context.Context, r *Request, in Input, of *lotOf,
 
 // lotsRefused says when to come back.
 func (p *Pipeline) lotsRefused(err error) error {
-	if err == errLotsFull {
+	if errors.Is(err, errLotsFull) {
 		return p.overloaded(ClassLot, shedQueue, err)
 	}
 	return err

@@ -155,7 +155,7 @@ func (r *lotRunner) fillAll(ctx context.Context, o *openLot) error {
 			continue
 		case !passing(err):
 			r.log.Error("un lote se detiene", "lote", o.ID.String(), "error", err.Error())
-			if err = r.stop(ctx, o, stopReason(err)); err == nil || elsewhere(err) || errors.As(err, &stopped) {
+			if err = r.stop(ctx, o, stopReason(err)); elsewhere(err) || errors.As(err, &stopped) {
 				return err
 			}
 		}
@@ -181,7 +181,7 @@ func stopReason(err error) string {
 	return "Ocurrió un error inesperado. Lo hecho se cobró; envíe el resto en otra lista. Si continúa, comunique el identificador del lote a quien opera el servicio."
 }
 
-// stop ends an order that cannot go on.
+// stop ends an order that cannot go on. When it did, its error is a *LotStoppedError.
 func (r *lotRunner) stop(ctx context.Context, o *openLot, reason string) error {
 	_, err := r.Ledger.Do(ctx, o.account, ledger.StopOrder{Now: r.Now(), Order: o.OrderKey, Reason: reason})
 	if err == nil {
