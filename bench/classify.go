@@ -23,24 +23,18 @@ const (
 	censusRows = 100_000
 )
 
-// place is where a row of an edition stands: its source, as the bit of Mentions, and
-// its number among the rows of the source, in key order, from 0.
+// place is where a row of an edition stands: its source, by Source.Bit, and its number
+// among the rows of the source that can be found, in key order, from 0.
 type place struct {
 	source uint
 	row    int
 }
 
 // census is what a walk over all rows of an edition leaves: some RFCs, each listed
-// one as probable as any other, and where their rows stand.
+// one as probable as any other.
 type census struct {
 	rows   int // of RFCs that can be asked for
 	listed []string
-	places map[string]place // by rowName
-}
-
-// rowName tells the rows of an edition apart.
-func rowName(s *snapshots.Source, key snapshots.RowKey) string {
-	return s.Entry().Source + "\x00" + string(key)
 }
 
 // takeCensus walks the edition and calls each, which may be nil, with every row
@@ -52,7 +46,7 @@ func takeCensus(ed *snapshots.Edition, each func(rfc string, at place)) (*census
 	}
 	// An RFC is picked by a hash of it, so that the lists agree on which.
 	share := min(1, censusRows/float64(max(total, 1)))
-	c := &census{places: map[string]place{}}
+	c := new(census)
 	for _, entry := range ed.Manifest().Sources {
 		s := ed.Source(entry.Source)
 		if err := c.walk(s, share, func(rfc string, row int) {
@@ -77,22 +71,16 @@ func (c *census) walk(s *snapshots.Source, share float64, each func(rfc string, 
 		return err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	for row := 0; rows.Next(); {
+	for row := 0; rows.Next(); row++ {
 		packed, ok := checks.PackRFC(rows.Lookup())
 		if !ok {
 			continue // nobody can ask for it
 		}
 		rfc := string(rows.Lookup())
 		if hash := packed * 0x9e3779b97f4a7c15; float64(hash>>11)/(1<<53) < share {
-			key, _, err := rows.Row()
-			if err != nil {
-				return err
-			}
 			c.listed = append(c.listed, rfc)
-			c.places[rowName(s, key)] = place{s.Bit(), row}
 		}
 		each(rfc, row)
-		row++
 		c.rows++
 	}
 	return nil
@@ -109,7 +97,7 @@ func questions(ed *snapshots.Edition, listed []string, n int) ([]string, error) 
 	asked, taken := slices.Clone(listed[:hits]), make(map[string]bool, n)
 	for len(asked) < n {
 		rfc := RandomRFC(random)
-		if key, ok := checks.PackRFC(rfc); !ok || taken[rfc] || ed.Mentions(key) != nil {
+		if key, ok := checks.PackRFC(rfc); !ok || taken[rfc] || !ed.Classify(key).None() {
 			continue
 		}
 		taken[rfc] = true
@@ -119,37 +107,28 @@ func questions(ed *snapshots.Edition, listed []string, n int) ([]string, error) 
 	return asked, nil
 }
 
-// classify finds the lists and rows of each RFC: one probe of the edition table,
-// and one search in each list that mentions it.
-func classify(ed *snapshots.Edition, asked []string, found func(asked int, s *snapshots.Source, key snapshots.RowKey)) error {
-	for i, text := range asked {
-		rfc, err := checks.ParseRFC(text)
-		if err != nil {
-			return err
-		}
-		if _, err := ed.Classify(rfc, func(s *snapshots.Source, key snapshots.RowKey, _ snapshots.Cells) error {
-			found(i, s, key)
-			return nil
-		}); err != nil {
-			return err
-		}
-	}
-	return nil
+// answer is a row that was found: whose, by the place among the RFCs that were asked
+// for, and where.
+type answer struct {
+	asked int
+	place
 }
 
-// mentioned finds the lists of each RFC and not the rows: what classify costs before
-// it reads any.
-func mentioned(ed *snapshots.Edition, asked []string) error {
-	hits := 0
-	for _, rfc := range asked {
-		if key, ok := checks.PackRFC(rfc); ok && ed.Mentions(key) != nil {
-			hits++
+// classify appends the lists and rows of each RFC: one probe of the edition table,
+// which knows both.
+func classify(found []answer, ed *snapshots.Edition, asked []string) ([]answer, error) {
+	for i, rfc := range asked {
+		key, ok := checks.PackRFC(rfc)
+		if !ok {
+			return nil, fmt.Errorf("«%s» no es un RFC", rfc)
+		}
+		for source, rows := range ed.Classify(key).All() {
+			for row := rows.First; row < rows.First+rows.N; row++ {
+				found = append(found, answer{i, place{source, int(row)}})
+			}
 		}
 	}
-	if want := len(asked) * classifyHits / 100; hits != want {
-		return fmt.Errorf("las listas mencionan %d RFC de los que se preguntan; son %d", hits, want)
-	}
-	return nil
+	return found, nil
 }
 
 // joinShapes are the ways in which DuckDB holds the same rows, each a table of its
@@ -219,7 +198,7 @@ func (c *census) compare(ed *snapshots.Edition, asked []string, duck *duckDB, re
 		s := joinShapes[shape]
 		return fmt.Sprintf("create or replace temp table found as select a.n, l.source, l.row from asked a join %s l on a.%s = l.%s", s.table, s.key, s.key)
 	}
-	answers, err := c.answers(ed, asked)
+	answers, err := classify(nil, ed, asked)
 	if err != nil {
 		return err
 	}
@@ -231,24 +210,17 @@ func (c *census) compare(ed *snapshots.Edition, asked []string, duck *duckDB, re
 			return fmt.Errorf("%s: %w", joinShapes[shape].name, err)
 		}
 	}
-	var ours, lists []float64
+	var ours []float64
 	theirs := make([][]float64, len(joinShapes))
 	for range classifyRepeats {
-		rows := 0
-		cpu, err := cpuOf(func() error {
-			return classify(ed, asked, func(int, *snapshots.Source, snapshots.RowKey) { rows++ })
+		cpu, err := cpuOf(func() (err error) {
+			answers, err = classify(answers[:0], ed, asked)
+			return err
 		})
 		if err != nil {
 			return err
 		}
-		if rows != len(answers) {
-			return fmt.Errorf("una vuelta encontró %d filas y otra %d", rows, len(answers))
-		}
 		ours = append(ours, cpu)
-		if cpu, err = cpuOf(func() error { return mentioned(ed, asked) }); err != nil {
-			return err
-		}
-		lists = append(lists, cpu)
 		for shape := range joinShapes {
 			s, err := duck.run(join(shape))
 			if err != nil {
@@ -269,30 +241,11 @@ func (c *census) compare(ed *snapshots.Edition, asked []string, duck *duckDB, re
 	report.Detail["classify"] = map[string]any{
 		"rfcs": len(asked), "hits_percent": classifyHits, "rows_loaded": c.rows, "rows_found": len(answers), "lists": len(ed.Manifest().Sources),
 		"baseline": "DuckDB hash join in memory, one thread, tables (list, RFC, row) loaded and asked before, RFCs in a table, answer into a table: " + joinShapes[best].name,
-		"measured": "RFCs per CPU second ÷ the baseline's; ours reads the rows found, every cell of them, the baseline their numbers",
-		"cpu_s":    ours, "lists_alone_cpu_s": lists,
+		"measured": "RFCs per CPU second ÷ the baseline's; both answer with the numbers of the rows, which both sides compare before",
+		"cpu_s":    ours,
 		"join_cpu_s": shapes,
 	}
 	return nil
-}
-
-// answers is what the edition answers: RFC by its number among those asked, source
-// and row of all that was found, in order.
-func (c *census) answers(ed *snapshots.Edition, asked []string) ([][3]int, error) {
-	answers := [][3]int{}
-	missing := 0
-	err := classify(ed, asked, func(i int, s *snapshots.Source, key snapshots.RowKey) {
-		at, ok := c.places[rowName(s, key)]
-		if !ok {
-			missing++
-		}
-		answers = append(answers, [3]int{i, int(at.source), at.row})
-	})
-	if err == nil && missing > 0 {
-		err = fmt.Errorf("se encontraron %d filas que no están entre las que se recorrieron", missing)
-	}
-	slices.SortFunc(answers, func(a, b [3]int) int { return slices.Compare(a[:], b[:]) })
-	return answers, err
 }
 
 // ErrOtherAnswer says that the two sides of a comparison do not agree: their times
@@ -300,13 +253,13 @@ func (c *census) answers(ed *snapshots.Edition, asked []string) ([][3]int, error
 var ErrOtherAnswer = errors.New("los dos lados no responden lo mismo")
 
 // sameAnswers compares what the edition answered with the table found.
-func sameAnswers(duck *duckDB, answers [][3]int) error {
+func sameAnswers(duck *duckDB, answers []answer) error {
 	s, err := duck.run("from found order by all")
 	if err != nil {
 		return err
 	}
 	for i, row := range s.Rows {
-		if i >= len(answers) || len(row) != 3 || row[0] != strconv.Itoa(answers[i][0]) || row[1] != strconv.Itoa(answers[i][1]) || row[2] != strconv.Itoa(answers[i][2]) {
+		if i >= len(answers) || len(row) != 3 || row[0] != strconv.Itoa(answers[i].asked) || row[1] != strconv.FormatUint(uint64(answers[i].source), 10) || row[2] != strconv.Itoa(answers[i].row) {
 			return fmt.Errorf("%w: fila %d: DuckDB dice %v", ErrOtherAnswer, i, row)
 		}
 	}

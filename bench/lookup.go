@@ -29,7 +29,7 @@ func measureLookup(n int, report *Report) error {
 			return fmt.Errorf("RFC sintético %q no es válido", rfc)
 		}
 		baseline[rfc] = 1
-		builder.Add(packed, 0)
+		builder.Add(packed, 0, index.Rows{N: 1, First: uint32(len(keys))})
 		keys = append(keys, rfc)
 	}
 	table, err := builder.Build()
@@ -49,7 +49,7 @@ func measureLookup(n int, report *Report) error {
 
 	ours := func() (found int) {
 		for _, rfc := range probes {
-			if key, ok := checks.PackRFC(rfc); ok && table.Lookup(key) != nil {
+			if key, ok := checks.PackRFC(rfc); ok && !table.Lookup(key).None() {
 				found++
 			}
 		}

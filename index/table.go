@@ -1,8 +1,10 @@
 package index
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 	"unsafe"
@@ -13,93 +15,122 @@ import (
 const (
 	sourceBits = 8
 	setBits    = 15
+	keyBits    = 64 - setBits
 	// rare stands in a slot in the place of a set whose number has no room there.
 	rare = 1<<setBits - 1
 	// MaxKey bounds the keys of a Table: checks.PackRFC needs 49 bits.
-	MaxKey = 1<<(64-setBits) - 1
+	MaxKey = 1<<keyBits - 1
+	// lineSlots are the slots of a cache line.
+	lineSlots = 8
 )
 
-// Table maps packed RFCs (checks.PackRFC) to sets of sources. It lives in
-// memory of its own, outside the collected heap and in huge pages where the
-// kernel has them: a lookup is one probe, and what a probe costs is the one line
-// of memory and its page that it touches. It does not allocate. Safe for
-// concurrent use until Close.
+// Table maps packed RFCs (checks.PackRFC) to the sources that mention them and to
+// where their rows are. Its slots live in memory of their own, outside the
+// collected heap and in huge pages where the kernel has them: a lookup is one
+// probe, and what a probe costs is the one line of memory and its page that it
+// touches. It does not allocate. Safe for concurrent use until Close.
 //
 // A slot is 8 bytes, so that eight neighbours share a cache line and the whole
-// table few pages: the key above, and below it the number of its set of
+// table few pages: the key above, scrambled, and below it the number of its set of
 // sources, of which there are few however many keys there are. Zeroed pages are
 // empty slots: sets count from 1. Should there be more sets than a slot can
 // number, the keys of the others are found in a sorted list beside the table: a
 // key that is not in the table still costs one probe.
+//
+// Scrambled keys ascend along the slots. Where their rows are is written beside
+// them in the same order, and only who asks for the rows reads it.
 type Table struct {
-	slots []uint64 // key<<setBits | set; a power of two, at most half full
+	slots []uint64 // scrambled key<<setBits | set; at most half full, the last one empty
+	shift uint     // scrambled key>>shift is the slot where the key stands, or before it
 	sets  []Set    // by number
-	shift uint     // 64 − log2(len(slots))
 	n     int
-	mem   []byte
+	mem   []byte // of slots
 
-	rareKeys []uint64 // ascending: those whose slot says rare
+	rareKeys []uint64 // scrambled, ascending: those whose slot says rare
 	rareSets []uint32 // the numbers of their sets
+
+	rows  []byte   // by key, in the order of slots: appendRows
+	lines []uint32 // by line of slots: where in rows its first key begins
 }
 
 const slotSize = 8
 
-// TableBuilder collects bits; Add may repeat a key. Its zero value is ready. It
-// keeps 8 bytes for each distinct pair of key and source, at most four times
-// that for a moment. Not safe for concurrent use.
-type TableBuilder struct {
-	pairs []uint64 // key<<sourceBits | source
-	limit int      // at which repeated pairs are dropped
+// TableBuilder collects what sources mention. Its zero value is ready. It keeps 16
+// bytes for each pair of key and source, twice that for a moment. Not safe for
+// concurrent use.
+type TableBuilder struct{ pairs []pair }
+
+type pair struct {
+	key  uint64 // scrambled key<<sourceBits | source
+	rows uint64 // First<<32 | N<<1 | Past
 }
 
-// Add says that source (below MaxSources) mentions key (at most MaxKey).
-func (b *TableBuilder) Add(key uint64, source uint) {
-	if key > MaxKey || source >= MaxSources {
-		panic(fmt.Sprintf("index: key %d of source %d is out of range", key, source))
-	}
-	if len(b.pairs) >= b.limit {
-		b.compact()
-		b.limit = max(2*len(b.pairs), 1<<16)
-		b.pairs = slices.Grow(b.pairs, b.limit-len(b.pairs))
-	}
-	b.pairs = append(b.pairs, key<<sourceBits|uint64(source))
-}
+func (p pair) source() uint { return uint(p.key & (MaxSources - 1)) }
 
-func (b *TableBuilder) compact() {
-	slices.Sort(b.pairs)
-	b.pairs = slices.Compact(b.pairs)
+// Add says that source (below MaxSources) mentions key (at most MaxKey), and what
+// rows it has of it. A pair is added once.
+func (b *TableBuilder) Add(key uint64, source uint, rows Rows) {
+	if key > MaxKey || source >= MaxSources || rows.N > maxRows {
+		panic(fmt.Sprintf("index: key %d of source %d with %d rows is out of range", key, source, rows.N))
+	}
+	p := pair{scramble(key)<<sourceBits | uint64(source), uint64(rows.First)<<32 | uint64(rows.N)<<1}
+	if rows.Past {
+		p.rows |= 1
+	}
+	b.pairs = append(b.pairs, p)
 }
 
 // Build makes the table. It disappears with the process and is never evidence.
 // The builder is empty afterwards.
 func (b *TableBuilder) Build() (*Table, error) {
-	b.compact()
 	pairs := b.pairs
 	*b = TableBuilder{}
+	slices.SortFunc(pairs, func(x, y pair) int { return cmp.Compare(x.key, y.key) })
 
 	n := 0
-	for i, p := range pairs {
-		if i == 0 || p>>sourceBits != pairs[i-1]>>sourceBits {
+	for i := range pairs {
+		if i > 0 && pairs[i].key == pairs[i-1].key {
+			return nil, fmt.Errorf("index: source %d mentions a key twice", pairs[i].source())
+		}
+		if i == 0 || pairs[i].key>>sourceBits != pairs[i-1].key>>sourceBits {
 			n++
 		}
 	}
 	logSize := uint(bits.Len(uint(2*max(n, 4) - 1)))
-	mem, err := mapZeroed(slotSize << logSize)
+	t := &Table{shift: keyBits - logSize, sets: make([]Set, 1), n: n}
+	// Keys that find their slot taken stand behind it, so that some may stand behind
+	// the last slot that a key can name.
+	end := uint64(0)
+	for i := range pairs {
+		if i == 0 || pairs[i].key>>sourceBits != pairs[i-1].key>>sourceBits {
+			end = max(end, pairs[i].key>>sourceBits>>t.shift) + 1
+		}
+	}
+	size := (max(end, 1<<logSize)/lineSlots + 1) * lineSlots
+	mem, err := mapZeroed(int(size) * slotSize)
 	if err != nil {
 		return nil, fmt.Errorf("index: table of %d keys: %w", n, err)
 	}
-	t := &Table{
-		slots: unsafe.Slice((*uint64)(unsafe.Pointer(&mem[0])), 1<<logSize),
-		sets:  make([]Set, 1),
-		shift: 64 - logSize,
-		n:     n,
-		mem:   mem,
+	t.mem, t.slots = mem, unsafe.Slice((*uint64)(unsafe.Pointer(&mem[0])), size)
+	if err := t.fill(pairs); err != nil {
+		return nil, errors.Join(err, t.Close())
 	}
+	if err := unix.Mprotect(mem, unix.PROT_READ); err != nil {
+		return nil, errors.Join(fmt.Errorf("index: mprotect: %w", err), t.Close())
+	}
+	return t, nil
+}
+
+// fill puts sorted pairs into the table.
+func (t *Table) fill(pairs []pair) error {
 	numbers := map[Set]uint32{}
-	for i := 0; i < len(pairs); {
-		key, sources := pairs[i]>>sourceBits, Set{}
-		for ; i < len(pairs) && pairs[i]>>sourceBits == key; i++ {
-			sources.Add(uint(pairs[i] & (MaxSources - 1)))
+	rows := make([]byte, 0, 6*len(pairs))
+	t.lines = make([]uint32, 0, len(t.slots)/lineSlots)
+	at := uint64(0)
+	for i := 0; i < len(pairs); at++ {
+		key, first, sources := pairs[i].key>>sourceBits, i, Set{}
+		for ; i < len(pairs) && pairs[i].key>>sourceBits == key; i++ {
+			sources.Add(pairs[i].source())
 		}
 		number, known := numbers[sources]
 		if !known {
@@ -110,36 +141,40 @@ func (b *TableBuilder) Build() (*Table, error) {
 			t.rareKeys, t.rareSets = append(t.rareKeys, key), append(t.rareSets, number)
 			number = rare
 		}
-		at := mix(key) >> t.shift
-		for t.slots[at] != 0 {
-			at = (at + 1) & uint64(len(t.slots)-1)
-		}
+		at = max(at, key>>t.shift)
 		t.slots[at] = key<<setBits | uint64(number)
-	}
-	if err := unix.Mprotect(mem, unix.PROT_READ); err != nil {
-		return nil, errors.Join(fmt.Errorf("index: mprotect: %w", err), t.Close())
-	}
-	return t, nil
-}
-
-// Lookup returns the sources that mention key, nil when none does. The set must
-// not be changed and lives as long as the table.
-func (t *Table) Lookup(key uint64) *Set {
-	slots := t.slots
-	for at := mix(key) >> t.shift; ; at++ {
-		switch s := slots[at&uint64(len(slots)-1)]; {
-		case s>>setBits == key && s != 0:
-			if s &= rare; s == rare {
-				return t.lookupRare(key)
-			}
-			return &t.sets[s]
-		case s == 0:
-			return nil
+		for uint64(len(t.lines)) <= at/lineSlots {
+			t.lines = append(t.lines, uint32(len(rows)))
+		}
+		if rows = appendRows(rows, pairs[first:i]); len(rows) > math.MaxUint32 {
+			return fmt.Errorf("index: where the rows of %d keys are takes more than %d bytes", t.n, math.MaxUint32)
 		}
 	}
+	t.rows = slices.Clone(rows)
+	return nil
 }
 
-func (t *Table) lookupRare(key uint64) *Set {
+// Lookup tells what mentions key. It lives as long as the table.
+func (t *Table) Lookup(key uint64) Mentions {
+	if key > MaxKey {
+		return Mentions{}
+	}
+	key = scramble(key)
+	at := key >> t.shift
+	for t.slots[at]>>setBits < key && t.slots[at] != 0 {
+		at++
+	}
+	s := t.slots[at]
+	if s>>setBits != key || s == 0 {
+		return Mentions{}
+	}
+	if s &= rare; s == rare {
+		return Mentions{t, t.rareSet(key), at}
+	}
+	return Mentions{t, &t.sets[s], at}
+}
+
+func (t *Table) rareSet(key uint64) *Set {
 	at, _ := slices.BinarySearch(t.rareKeys, key)
 	return &t.sets[t.rareSets[at]]
 }
@@ -157,14 +192,13 @@ func (t *Table) Close() error {
 	return unix.Munmap(mem)
 }
 
-// mix spreads keys, of which neighbours differ in few low bits, over all 64
-// bits (the finalizer of SplitMix64, a bijection).
-func mix(x uint64) uint64 {
-	x ^= x >> 30
-	x *= 0xbf58476d1ce4e5b9
-	x ^= x >> 27
-	x *= 0x94d049bb133111eb
-	return x ^ x>>31
+// scramble spreads keys, of which neighbours differ in few low bits, over all of
+// MaxKey: each to another number, its highest bits as if drawn by lot.
+func scramble(key uint64) uint64 {
+	key ^= key >> 25
+	key = key * 0xbf58476d1ce4e5b9 & MaxKey
+	key ^= key >> 24
+	return key * 0x94d049bb133111eb & MaxKey
 }
 
 // mapZeroed maps size zero bytes. In pages of 4 KiB nearly every probe of a

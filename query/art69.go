@@ -88,7 +88,7 @@ type art69Sources [maxArt69]*snapshots.Source
 
 // appendArt69 appends the block of the lists under article 69. mentions tells
 // which sources know the RFC at all.
-func (c Company) appendArt69(dst []byte, lists *art69Sources, mentions *index.Set, texts *blockTexts, brief *CompanyBrief) ([]byte, error) {
+func (c Company) appendArt69(dst []byte, lists *art69Sources, mentions index.Mentions, texts *blockTexts, brief *CompanyBrief) ([]byte, error) {
 	partial, loaded := false, false
 	for i := range art69s {
 		loaded = loaded || lists[i] != nil
@@ -111,7 +111,12 @@ func (c Company) appendArt69(dst []byte, lists *art69Sources, mentions *index.Se
 		dst = append(dst, `"estado":"`+noCargada+`","historial_eventos":[],"listas":[],"listas_consultadas":[]`...)
 		return append(appendMissing(dst, lists), '}'), nil
 	}
-	found, err := c.records(lists, mentions, func(s *snapshots.Source) find { return s.Find })
+	found, err := c.records(lists, mentions, func(s *snapshots.Source) find {
+		if mentions.Rows(s.Bit()).N == 0 {
+			return nil
+		}
+		return s.Find
+	})
 	if err != nil {
 		return dst, err
 	}
@@ -164,7 +169,7 @@ func appendMissing(dst []byte, lists *art69Sources) []byte {
 // appendArt69InPast appends what the versions of c.Past say. That a version of that
 // day exists is never supposed. What was in effect cannot be told: the rows say when
 // they were first published and not until when.
-func (c Company) appendArt69InPast(dst []byte, lists *art69Sources, mentions *index.Set) ([]byte, error) {
+func (c Company) appendArt69InPast(dst []byte, lists *art69Sources, mentions index.Mentions) ([]byte, error) {
 	then := *lists
 	consulted := false
 	for i, s := range lists {
@@ -220,15 +225,19 @@ type listed69 struct {
 	rows []snapshots.Row
 }
 
-// records finds the rows of an RFC. in says where the rows of a list are looked up.
-func (c Company) records(lists *art69Sources, mentions *index.Set, in func(s *snapshots.Source) find) (found []listed69, err error) {
+// records finds the rows of an RFC. in says where the rows of a list that mentions it
+// are looked up, nil where there are none.
+func (c Company) records(lists *art69Sources, mentions index.Mentions, in func(s *snapshots.Source) find) (found []listed69, err error) {
 	for i := range art69s {
 		s := lists[i]
 		if s == nil || !mentions.Has(s.Bit()) {
 			continue
 		}
-		l := listed69{art69: &art69s[i]}
-		err := in(s)(c.RFC.String(), func(r snapshots.Row) error {
+		l, find := listed69{art69: &art69s[i]}, in(s)
+		if find == nil {
+			continue
+		}
+		err := find(c.RFC.String(), func(r snapshots.Row) error {
 			if n := len(l.Schema.Columns); len(r.Norm) != n || len(r.Raw) != n {
 				return fmt.Errorf("query: %s: una versión tiene %d columnas; este motor lee %d", l.Schema.Source, len(r.Norm), n)
 			}
@@ -334,11 +343,11 @@ type art69Event struct {
 }
 
 // appendArt69Events appends the events of all lists in order of date.
-func (c Company) appendArt69Events(dst []byte, lists *art69Sources, mentions *index.Set) ([]byte, error) {
+func (c Company) appendArt69Events(dst []byte, lists *art69Sources, mentions index.Mentions) ([]byte, error) {
 	var events []art69Event
 	for i := range art69s {
 		s := lists[i]
-		if s == nil || !mentions.Has(s.Bit()) {
+		if s == nil || !mentions.Rows(s.Bit()).Past {
 			continue
 		}
 		chain := s.Chain()

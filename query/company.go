@@ -106,7 +106,7 @@ func (Company) Chargeable(ed *snapshots.Edition) bool { return ed.Source(Sat69B.
 // was consulted. A clean RFC costs one probe of the edition table and no
 // allocation beyond dst.
 func (c Company) AppendResultado(dst []byte, fecha civil.Date, ed *snapshots.Edition) ([]byte, Outcome, error) {
-	mentions := ed.Mentions(c.RFC.Key())
+	mentions := ed.Classify(c.RFC.Key())
 	in := sharedOf(ed)
 	texts := in.on(fecha)
 	out := Outcome{Code: noDisponible, Consulted: in.lists, EnFecha: c.Past}
@@ -169,12 +169,12 @@ func (c Company) AppendResultado(dst []byte, fecha civil.Date, ed *snapshots.Edi
 // appendList appends the block of a list, and tells its state and the first
 // situation in it; list is nil when it is not loaded. texts are those of the day
 // asked about.
-func (c Company) appendList(dst []byte, l *listing, list *snapshots.Source, mentions *index.Set, texts *blockTexts) (_ []byte, estado, situacion string, err error) {
+func (c Company) appendList(dst []byte, l *listing, list *snapshots.Source, mentions index.Mentions, texts *blockTexts) (_ []byte, estado, situacion string, err error) {
 	if list == nil {
 		return append(dst, listaNoCargada...), noCargada, "", nil
 	}
 	if block, ok := texts.ofNobody(mentions); ok && c.Past.IsZero() {
 		return append(dst, block...), sinCoincidencia, "", nil
 	}
-	return l.append(dst, list, mentions.Has(list.Bit()), c.RFC.String(), texts.fuentes, c.Past)
+	return l.append(dst, list, mentions.Rows(list.Bit()), c.RFC.String(), texts.fuentes, c.Past)
 }

@@ -79,7 +79,7 @@ func (c Contracts) AppendResultado(dst []byte, fecha civil.Date, ed *snapshots.E
 	if len(in.years) > 0 {
 		out.Code, out.Charged = "COMPANY_OK", true
 	}
-	p, err := in.procurementOf(ed.Mentions(c.RFC.Key()), c.RFC, true)
+	p, err := in.procurementOf(ed.Classify(c.RFC.Key()), c.RFC, true)
 	if err != nil {
 		return dst, out, err
 	}

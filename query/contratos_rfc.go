@@ -90,9 +90,9 @@ func (k *collector) add(years []contractYear, from int, key snapshots.RowKey, no
 }
 
 // read takes in every row of an RFC.
-func (k *collector) read(years []contractYear, mentions *index.Set, rfc string) error {
+func (k *collector) read(years []contractYear, mentions index.Mentions, rfc string) error {
 	for i, y := range years {
-		if !mentions.Has(y.list.Bit()) {
+		if mentions.Rows(y.list.Bit()).N == 0 {
 			continue
 		}
 		if err := y.list.Visit(rfc, func(key snapshots.RowKey, cells snapshots.Cells) error {
@@ -166,12 +166,15 @@ type contractAt struct {
 
 // procurementOf tells what the contracts of an RFC come to; the newest of them are
 // told when list is set.
-func (s *shared) procurementOf(mentions *index.Set, rfc checks.RFC, list bool) (*procurement, error) {
-	if !mentions.Meets(&s.contracts) {
+func (s *shared) procurementOf(mentions index.Mentions, rfc checks.RFC, list bool) (*procurement, error) {
+	rows := mentions.In(&s.contracts)
+	if rows == 0 {
 		return &noContracts, nil
 	}
-	if p := s.many.of(rfc.Key()); p != nil {
-		return p, nil
+	if rows >= manyContractRows {
+		if p := s.many.of(rfc.Key()); p != nil {
+			return p, nil
+		}
 	}
 	if sums := s.sums.Load(); sums != nil && !list {
 		return sums.of(rfc.Key())
@@ -181,7 +184,7 @@ func (s *shared) procurementOf(mentions *index.Set, rfc checks.RFC, list bool) (
 		return nil, err
 	}
 	p := k.procurement(list)
-	if p.newest != nil && k.rows >= manyContractRows {
+	if rows >= manyContractRows {
 		s.many.keep(rfc.Key(), p)
 	}
 	return p, nil
@@ -247,7 +250,7 @@ func (t *totals) other(currency string) *total {
 }
 
 // appendContratacion appends the block contratacion_publica of a company.
-func (s *shared) appendContratacion(dst []byte, mentions *index.Set, rfc checks.RFC, texts *blockTexts, brief *CompanyBrief) ([]byte, error) {
+func (s *shared) appendContratacion(dst []byte, mentions index.Mentions, rfc checks.RFC, texts *blockTexts, brief *CompanyBrief) ([]byte, error) {
 	if brief.Contratos = 0; len(s.years) == 0 {
 		brief.Contratos = -1
 	}

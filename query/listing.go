@@ -9,6 +9,7 @@ import (
 
 	"cotejo/canon"
 	"cotejo/civil"
+	"cotejo/index"
 	"cotejo/snapshots"
 )
 
@@ -52,20 +53,24 @@ func newListing(schema snapshots.Schema, nombre, situacion int, stages []stage) 
 // find is Source.Find in the rows of some version.
 type find func(lookup string, fn func(snapshots.Row) error) error
 
-// append appends the block of a list that is loaded. found tells whether the
-// edition table knows the RFC in this source at all; fuente is the member of that
-// name; past, when it is a date, asks for the member en_fecha too. It tells the
-// block's state and the situation of its first item.
-func (l *listing) append(dst []byte, list *snapshots.Source, found bool, rfc string, fuente []byte, past civil.Date) (_ []byte, state, situacion string, err error) {
+// append appends the block of a list that is loaded. of is what the edition table
+// tells of the RFC in this source; fuente is the member of that name; past, when it
+// is a date, asks for the member en_fecha too. It tells the block's state and the
+// situation of its first item.
+func (l *listing) append(dst []byte, list *snapshots.Source, of index.Rows, rfc string, fuente []byte, past civil.Date) (_ []byte, state, situacion string, err error) {
 	var rows []snapshots.Row
 	var history []snapshots.Past
-	if found {
+	if of.N > 0 {
 		if rows, err = l.rows(list.Find, rfc); err != nil {
 			return dst, "", "", err
 		}
+	}
+	if of.Past {
 		if history, err = l.history(list, rfc); err != nil {
 			return dst, "", "", err
 		}
+	} else {
+		history = unchanged(rows)
 	}
 	if state = estado(len(rows) > 0); len(rows) > 0 {
 		situacion = rows[0].Norm[l.situacion]
@@ -143,6 +148,19 @@ func (l *listing) history(list *snapshots.Source, rfc string) (history []snapsho
 		return nil
 	})
 	return history, err
+}
+
+// unchanged is the history of rows that were there from the first version on and
+// did not change, in key order.
+func unchanged(rows []snapshots.Row) []snapshots.Past {
+	history := make([]snapshots.Past, len(rows))
+	for i := range rows {
+		history[i] = snapshots.Past{ID: rows[i].ID, Ordinal: rows[i].Ordinal, Present: true}
+	}
+	slices.SortFunc(history, func(a, b snapshots.Past) int {
+		return cmp.Or(slices.Compare(a.ID, b.ID), cmp.Compare(a.Ordinal, b.Ordinal))
+	})
+	return history
 }
 
 // fits refuses cells that are not those of this list.

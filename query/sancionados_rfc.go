@@ -65,7 +65,7 @@ type sanction struct {
 
 // appendSanciones appends the block. mentions tells which sources know the RFC at all;
 // texts are those of fecha.
-func (c Company) appendSanciones(dst []byte, s *sanctions, mentions *index.Set, fecha civil.Date, texts *blockTexts, brief *CompanyBrief) ([]byte, error) {
+func (c Company) appendSanciones(dst []byte, s *sanctions, mentions index.Mentions, fecha civil.Date, texts *blockTexts, brief *CompanyBrief) ([]byte, error) {
 	brief.Sancionados = sanctionState(false, s.withRFC[0] != nil, noDisponible)
 	if block, ok := texts.ofNobody(mentions); ok && c.Past.IsZero() {
 		return append(dst, block...), nil
@@ -178,7 +178,7 @@ func (c Company) appendSanctionSource(dst []byte, schema *snapshots.Schema, v *s
 
 // sanctioned finds the rows of an RFC, by source and, in each, the one that ends last
 // first. in says where the rows of a source are looked up.
-func (c Company) sanctioned(s *sanctions, mentions *index.Set, in func(*snapshots.Source) find) (found []sanction, err error) {
+func (c Company) sanctioned(s *sanctions, mentions index.Mentions, in func(*snapshots.Source) find) (found []sanction, err error) {
 	for i, l := range s.withRFC {
 		if l == nil || !mentions.Has(l.Bit()) {
 			continue
@@ -360,7 +360,7 @@ type sanctionEvent struct {
 }
 
 // sanctionEvents returns the events of all sources in order of date.
-func (c Company) sanctionEvents(s *sanctions, mentions *index.Set, found []sanction) (events []sanctionEvent, err error) {
+func (c Company) sanctionEvents(s *sanctions, mentions index.Mentions, found []sanction) (events []sanctionEvent, err error) {
 	for i, l := range s.withRFC {
 		if l == nil || !mentions.Has(l.Bit()) {
 			continue
@@ -469,7 +469,7 @@ func (e *sanctionEvent) append(dst []byte) []byte {
 
 // appendSanctionsInPast appends what the versions of c.Past say. That a version of that
 // day exists is never supposed.
-func (c Company) appendSanctionsInPast(dst []byte, s *sanctions, mentions *index.Set) ([]byte, error) {
+func (c Company) appendSanctionsInPast(dst []byte, s *sanctions, mentions index.Mentions) ([]byte, error) {
 	then := sanctions{withRFC: s.withRFC}
 	dst = append(dst, `{"consultadas":[`...)
 	for i, l := range s.withRFC {

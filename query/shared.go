@@ -68,8 +68,8 @@ type blockTexts struct {
 }
 
 // ofNobody returns the block, if it is that of an RFC without mentions.
-func (b *blockTexts) ofNobody(mentions *index.Set) (block []byte, ok bool) {
-	return b.none, mentions == nil && len(b.none) > 0
+func (b *blockTexts) ofNobody(mentions index.Mentions) (block []byte, ok bool) {
+	return b.none, mentions.None() && len(b.none) > 0
 }
 
 // on returns the texts of a day. Those of the latest day asked about are kept:
@@ -107,10 +107,11 @@ func (s *shared) makeTexts(fecha civil.Date) *dayTexts {
 		t.contracts.fuentes = fuente(t.contracts.fuentes, s.years[i].schema, s.years[i].list)
 	}
 	// Nothing is read for an RFC that nobody mentions, so nothing can fail.
-	t.sat69B.none, _, _, _ = Company{}.appendList(nil, lista69B, s.sat69B, nil, &t.sat69B)
-	t.bis.none, _, _, _ = Company{}.appendList(nil, lista69BBis, s.bis, nil, &t.bis)
-	t.art69.none, _ = Company{}.appendArt69(nil, &s.art69, nil, &t.art69, new(CompanyBrief))
-	t.sanctions.none, _ = Company{}.appendSanciones(nil, &s.sanctions, nil, fecha, &t.sanctions, new(CompanyBrief))
-	t.contracts.none, _ = s.appendContratacion(nil, nil, checks.RFC{}, &t.contracts, new(CompanyBrief))
+	var nobody index.Mentions
+	t.sat69B.none, _, _, _ = Company{}.appendList(nil, lista69B, s.sat69B, nobody, &t.sat69B)
+	t.bis.none, _, _, _ = Company{}.appendList(nil, lista69BBis, s.bis, nobody, &t.bis)
+	t.art69.none, _ = Company{}.appendArt69(nil, &s.art69, nobody, &t.art69, new(CompanyBrief))
+	t.sanctions.none, _ = Company{}.appendSanciones(nil, &s.sanctions, nobody, fecha, &t.sanctions, new(CompanyBrief))
+	t.contracts.none, _ = s.appendContratacion(nil, nobody, checks.RFC{}, &t.contracts, new(CompanyBrief))
 	return t
 }

@@ -62,8 +62,8 @@ func (c *Catalogue) OpenEdition(m EditionManifest) (_ *Edition, err error) {
 		}
 		e.sources = append(e.sources, s)
 		e.byID[s.entry.Source] = s
-		for _, key := range s.served.mentions {
-			table.Add(key, s.bit)
+		for i, key := range s.served.keys {
+			table.Add(key, s.bit, s.served.of[i])
 		}
 	}
 	if e.table, err = table.Build(); err != nil {
@@ -146,13 +146,13 @@ func (e *Edition) close() {
 	}
 }
 
-// Mentions returns the sources whose rows or history mention the packed RFC: i
-// is Manifest().Sources[i]. It is nil when none does. Redacted rows mention
-// nobody. It does not allocate. The set must not be changed and lives as long as
-// the edition.
-func (e *Edition) Mentions(key uint64) *index.Set {
+// Classify tells which sources mention the packed RFC in their rows or history, and
+// which rows of theirs, from memory: source i is Manifest().Sources[i], and rows are
+// numbered as All yields them. Redacted rows mention nobody. It does not allocate;
+// the answer lives as long as the edition.
+func (e *Edition) Classify(key uint64) index.Mentions {
 	if e.table == nil {
-		return nil
+		return index.Mentions{}
 	}
 	return e.table.Lookup(key)
 }
@@ -160,7 +160,7 @@ func (e *Edition) Mentions(key uint64) *index.Set {
 // Source returns the reader of a source, nil when this edition has none.
 func (e *Edition) Source(id string) *Source { return e.byID[id] }
 
-// Bit is the source's number in Mentions.
+// Bit is the source's number in what Classify tells.
 func (s *Source) Bit() uint { return s.bit }
 
 // Version and Entry describe what is served; they must not be changed.

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -205,7 +204,11 @@ func mentions(t testing.TB, e *Edition, rfc string) []uint {
 	if !ok {
 		t.Fatalf("PackRFC refuses %s", rfc)
 	}
-	return slices.Collect(e.Mentions(key).All())
+	var sources []uint
+	for source := range e.Classify(key).All() {
+		sources = append(sources, source)
+	}
+	return sources
 }
 
 // checkCatalogue is the invariant that holds after anything that happens.

@@ -90,7 +90,7 @@ func TestLiveSwapsUnderReaders(t *testing.T) {
 				last = n
 				which := (n - 1) % texts
 				s := e.Source([]Schema{testSchema, other}[which%2].Source)
-				if !e.Mentions(key).Has(s.Bit()) {
+				if !e.Classify(key).Has(s.Bit()) {
 					t.Errorf("edition %d lost a mention", n)
 				}
 				if rows := found(t, s, "AAA010101AAA"); len(rows) != 1 || rows[0].Raw[4] != fmt.Sprintf("s%d", which) {
@@ -127,7 +127,7 @@ func TestLiveSwapsUnderReaders(t *testing.T) {
 	if got := openResources(t, c.dir); got != locked {
 		t.Errorf("%d descriptors open after Close, want %d", got, locked)
 	}
-	if e := live.Acquire(); len(e.Manifest().Sources) != 0 || e.Mentions(key) != nil {
+	if e := live.Acquire(); len(e.Manifest().Sources) != 0 || !e.Classify(key).None() {
 		t.Error("a closed Live serves an edition")
 	}
 }
@@ -169,7 +169,7 @@ func TestLiveWithoutEdition(t *testing.T) {
 	}
 	defer live.Close()
 	e := live.Acquire()
-	if len(e.Manifest().Sources) != 0 || e.Source("lista") != nil || e.Mentions(1) != nil {
+	if len(e.Manifest().Sources) != 0 || e.Source("lista") != nil || !e.Classify(1).None() {
 		t.Error("an empty catalogue serves something")
 	}
 	e.Release()
@@ -390,7 +390,7 @@ func TestMentionsDoesNotAllocate(t *testing.T) {
 	key, _ := checks.PackRFC("ZZZ010101ZZ1")
 	if n := testing.AllocsPerRun(100, func() {
 		e := live.Acquire()
-		if e.Mentions(key) != nil {
+		if !e.Classify(key).None() {
 			t.Error("a stranger is mentioned")
 		}
 		e.Release()
@@ -509,8 +509,8 @@ func TestSwapOpensWhatIsNew(t *testing.T) {
 	if rows := found(t, s, "QQQ020202QQ1"); len(rows) != 1 || s.rows != kept.rows {
 		t.Errorf("the second edition finds %v, in the files of the first: %v", rows, s.rows == kept.rows)
 	}
-	if key, _ := checks.PackRFC("QQQ020202QQ1"); !second.Mentions(key).Has(s.Bit()) {
-		t.Errorf("the second edition mentions it in %v", second.Mentions(key))
+	if key, _ := checks.PackRFC("QQQ020202QQ1"); !second.Classify(key).Has(s.Bit()) {
+		t.Errorf("the second edition mentions it in %v", second.Classify(key))
 	}
 	m := *second.Manifest()
 	second.Release()

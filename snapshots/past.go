@@ -63,6 +63,12 @@ func appendPast(dst []byte, since int) []byte {
 	return binary.AppendUvarint(dst, uint64(since))
 }
 
+// quietPast reports whether a row was there from the first version on and did not
+// change.
+func quietPast(value []byte) bool {
+	return len(value) == 3 && value[0] == pastSchema && value[1] == pastPresent && value[2] == 0
+}
+
 func appendEvent(dst []byte, version int, kind EventKind) []byte {
 	return append(binary.AppendUvarint(dst, uint64(version)), byte(kind))
 }

@@ -1,6 +1,8 @@
 package snapshots
 
 import (
+	"bytes"
+	"cmp"
 	"runtime"
 	"slices"
 	"sync"
@@ -19,7 +21,8 @@ type served struct {
 
 	opening       sync.Mutex // held while the files are compared and walked
 	rows, history *index.Sorted
-	mentions      []uint64 // packed RFCs, ascending, none twice
+	keys          []uint64     // packed RFCs, none twice
+	of            []index.Rows // by key: what the files have of it
 }
 
 type servedKey struct{ rows, history File }
@@ -86,52 +89,77 @@ func (s *served) close() {
 			_ = f.Close()
 		}
 	}
-	s.rows, s.history, s.mentions = nil, nil, nil
+	s.rows, s.history, s.keys, s.of = nil, nil, nil, nil
 }
 
 // walkPause is after how many rows a walk through a whole file lets requests go
 // first: the processor is theirs.
 const walkPause = 256
 
-// collect finds the RFCs that the files mention. Every row that can be found has a
-// history, so the second walk adds nothing to the first but the rows that are gone;
-// both are walked because a mention that is lacking would be answered «no aparece».
+// collect finds the RFCs that the files mention, and which rows are theirs. Every row
+// that can be found has a history; rows and history are walked side by side, and
+// either is a mention, because one that is lacking would be answered «no aparece».
 // What does not have the form of an RFC cannot be asked for and is left out; readers
 // count it (rfc_no_reconocidos).
-func (s *served) collect() error {
-	var last []byte
-	walked := 0
-	add := func(key, value []byte) error {
-		if walked++; walked%walkPause == 0 {
-			runtime.Gosched()
-		}
-		end := 0
-		for end < len(key) && key[end] != 0 {
-			end++
-		}
-		if string(key[:end]) == string(last) {
-			return nil
-		}
-		last = append(last[:0], key[:end]...)
-		if packed, ok := checks.PackRFC(last); ok {
-			s.mentions = append(s.mentions, packed)
-		}
-		return nil
-	}
-	err := s.rows.Prefix(nil, func(key, value []byte) error {
-		if suppressedRow(value) {
-			return nil
-		}
-		return add(key, value)
-	})
+func (s *served) collect() (err error) {
+	rows, err := s.rows.Cursor()
 	if err != nil {
 		return damaged(s.key.rows, err)
 	}
-	last = last[:0]
-	if err := s.history.Prefix(nil, add); err != nil {
+	defer func() { err = cmp.Or(err, damaged(s.key.rows, rows.Close())) }()
+	past, err := s.history.Cursor()
+	if err != nil {
 		return damaged(s.key.history, err)
 	}
-	slices.Sort(s.mentions)
-	s.mentions = slices.Clone(slices.Compact(s.mentions))
+	defer func() { err = cmp.Or(err, damaged(s.key.history, past.Close())) }()
+	nextRow := func() bool {
+		for rows.Next() {
+			if !suppressedRow(rows.Value()) {
+				return true
+			}
+		}
+		return false
+	}
+	var lookup []byte
+	number, walked := uint32(0), 0
+	moreRows, morePast := nextRow(), past.Next()
+	for moreRows || morePast {
+		if walked++; walked%walkPause == 0 {
+			runtime.Gosched()
+		}
+		if !moreRows || morePast && bytes.Compare(lookupOf(past.Key()), lookupOf(rows.Key())) < 0 {
+			lookup = append(lookup[:0], lookupOf(past.Key())...)
+		} else {
+			lookup = append(lookup[:0], lookupOf(rows.Key())...)
+		}
+		of, quiet := index.Rows{First: number}, uint32(0)
+		for ; moreRows && bytes.Equal(lookupOf(rows.Key()), lookup); moreRows = nextRow() {
+			of.N++
+			number++
+		}
+		for ; morePast && bytes.Equal(lookupOf(past.Key()), lookup); morePast = past.Next() {
+			if quietPast(past.Value()) {
+				quiet++
+			} else {
+				of.Past = true
+			}
+		}
+		if of.N == 0 {
+			of.First = 0
+		}
+		of.Past = of.Past || quiet != of.N
+		if packed, ok := checks.PackRFC(lookup); ok {
+			s.keys, s.of = append(s.keys, packed), append(s.of, of)
+		}
+	}
+	s.keys, s.of = slices.Clone(s.keys), slices.Clone(s.of)
 	return nil
+}
+
+// lookupOf is the ID[0] of a key.
+func lookupOf(key []byte) []byte {
+	if end := bytes.IndexByte(key, 0); end >= 0 {
+		return key[:end]
+	}
+	return key
 }

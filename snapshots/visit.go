@@ -1,11 +1,9 @@
 package snapshots
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 
-	"cotejo/checks"
 	"cotejo/index"
 )
 
@@ -128,13 +126,7 @@ func (r *RowCursor) Next() bool {
 }
 
 // Lookup is the row's ID[0]; valid until the next call of Next.
-func (r *RowCursor) Lookup() []byte {
-	key := r.c.Key()
-	if end := bytes.IndexByte(key, 0); end >= 0 {
-		return key[:end]
-	}
-	return key
-}
+func (r *RowCursor) Lookup() []byte { return lookupOf(r.c.Key()) }
 
 // Row decodes the row; its cells are valid as those of Visit are.
 func (r *RowCursor) Row() (RowKey, Cells, error) {
@@ -147,19 +139,3 @@ func (r *RowCursor) Row() (RowKey, Cells, error) {
 
 // Close ends the walk.
 func (r *RowCursor) Close() error { return damaged(*r.s.version.RowsFile, r.c.Close()) }
-
-// Classify tells which sources mention an RFC, as Mentions does, and calls fn for
-// their current rows of it, source by source; of one whose mention is past there
-// are none. fn and errors are as of Visit. It does not allocate for an RFC that
-// nobody mentions.
-func (e *Edition) Classify(rfc checks.RFC, fn func(*Source, RowKey, Cells) error) (*index.Set, error) {
-	mentions := e.Mentions(rfc.Key())
-	for bit := range mentions.All() {
-		s := e.sources[bit]
-		err := s.Visit(rfc.String(), func(key RowKey, cells Cells) error { return fn(s, key, cells) })
-		if err != nil {
-			return mentions, err
-		}
-	}
-	return mentions, nil
-}

@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"cotejo/checks"
 )
 
 // visited are rows as Find returns them.
@@ -38,7 +36,7 @@ func TestVisitFindsWhatFindDoes(t *testing.T) {
 	var keys []RowKey
 	for _, rfc := range []string{"AAA010101AAA", "BBB020202BB1", "CCC030303CC3", "ZZZ010101ZZ1", redacted, "", "A\x00"} {
 		want := visited(found(t, s, rfc))
-		var got, again visited
+		var got visited
 		if err := s.Visit(rfc, func(key RowKey, cells Cells) error {
 			keys = append(keys, key)
 			return got.add(key, cells)
@@ -47,22 +45,6 @@ func TestVisitFindsWhatFindDoes(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("Visit(%q):\n%s", rfc, diff)
-		}
-		parsed, err := checks.ParseRFC(rfc)
-		if err != nil {
-			continue
-		}
-		mentions, err := e.Classify(parsed, func(of *Source, key RowKey, cells Cells) error {
-			if of != s {
-				t.Errorf("a row of %s", of.Entry().Source)
-			}
-			return again.add(key, cells)
-		})
-		if err != nil || mentions.Has(0) != (rfc != "ZZZ010101ZZ1") {
-			t.Errorf("Classify(%q): %v, %v", rfc, mentions, err)
-		}
-		if diff := cmp.Diff(want, again); diff != "" {
-			t.Errorf("Classify(%q):\n%s", rfc, diff)
 		}
 	}
 
@@ -109,23 +91,5 @@ func TestVisitFindsWhatFindDoes(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Rows:\n%s", diff)
-	}
-}
-
-func TestClassifyOfNobodyDoesNotAllocate(t *testing.T) {
-	c := newTest(t)
-	e := openEdition(t, c, publish(t, c, testSchema, 1, "1|AAA010101AAA|1|Alfa|Presunto\n"))
-	rfc, err := checks.ParseRFC("ZZZ010101ZZ1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows := 0
-	count := func(*Source, RowKey, Cells) error { rows++; return nil }
-	if n := testing.AllocsPerRun(100, func() {
-		if mentions, err := e.Classify(rfc, count); mentions != nil || err != nil {
-			t.Errorf("%v, %v", mentions, err)
-		}
-	}); n != 0 || rows != 0 {
-		t.Errorf("%v allocations, %d rows", n, rows)
 	}
 }
