@@ -240,9 +240,9 @@ func (c *census) compare(ed *snapshots.Edition, asked []string, duck *duckDB, re
 	report.Figures["classify_vs_duckdb_join"] = median(ratios(theirs[best], ours))
 	report.Detail["classify"] = map[string]any{
 		"rfcs": len(asked), "hits_percent": classifyHits, "rows_loaded": c.rows, "rows_found": len(answers), "lists": len(ed.Manifest().Sources),
-		"baseline": "DuckDB hash join in memory, one thread, tables (list, RFC, row) loaded and asked before, RFCs in a table, answer into a table: " + joinShapes[best].name,
-		"measured": "RFCs per CPU second ÷ the baseline's; both answer with the numbers of the rows, which both sides compare before",
-		"cpu_s":    ours,
+		"baseline":   "DuckDB hash join in memory, one thread, tables (list, RFC, row) loaded and asked before, RFCs in a table, answer into a table: " + joinShapes[best].name,
+		"measured":   "RFCs per CPU second ÷ the baseline's; both answer with the numbers of the rows, which both sides compare before",
+		"cpu_s":      ours,
 		"join_cpu_s": shapes,
 	}
 	return nil
