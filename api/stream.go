@@ -178,6 +178,29 @@ func (b *stream) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
+// SupportsBodyWriteTo implements fasthttp.BodyWriterTo.
+func (b *stream) SupportsBodyWriteTo() bool { return true }
+
+// WriteTo implements io.WriterTo. fasthttp itself would read 4 KiB at a time and send
+// each as a packet of its own.
+func (b *stream) WriteTo(w io.Writer) (written int64, err error) {
+	piece := make([]byte, streamBytes)
+	for {
+		n, err := b.Read(piece)
+		if n > 0 {
+			n, werr := w.Write(piece[:n])
+			if written += int64(n); werr != nil {
+				return written, werr
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return written, nil
+		} else if err != nil {
+			return written, err
+		}
+	}
+}
+
 // cause is why the pipe was closed: it says so only to its other end.
 func (b *stream) cause(err error) error {
 	if errors.Is(err, io.ErrClosedPipe) {
