@@ -16,7 +16,7 @@ import (
 
 // Bounds of an answer that is made while it is sent.
 const (
-	streamBytes = 64 << 10         // held at most; what fits is sent whole
+	streamBytes = 256 << 10        // held at most; what fits is sent whole
 	maxStream   = 30 * time.Minute // the store keeps what such an answer shows for so long
 	maxStall    = time.Minute      // until the client takes another piece
 )

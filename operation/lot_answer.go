@@ -73,7 +73,7 @@ func (a *lotAnswer) stream() *Stream {
 }
 
 // lotPiece is how much of an answer is gathered before it is passed on.
-const lotPiece = 32 << 10
+const lotPiece = 128 << 10
 
 // write writes the answer while the order is worked off.
 func (a *lotAnswer) write(ctx context.Context, w io.Writer) (err error) {
