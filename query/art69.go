@@ -233,11 +233,11 @@ func (c Company) records(lists *art69Sources, mentions index.Mentions, in func(s
 		if s == nil || !mentions.Has(s.Bit()) {
 			continue
 		}
-		l, find := listed69{art69: &art69s[i]}, in(s)
-		if find == nil {
+		l, look := listed69{art69: &art69s[i]}, in(s)
+		if look == nil {
 			continue
 		}
-		err := find(c.RFC.String(), func(r snapshots.Row) error {
+		err := look(c.RFC.String(), func(r snapshots.Row) error {
 			if n := len(l.Schema.Columns); len(r.Norm) != n || len(r.Raw) != n {
 				return fmt.Errorf("query: %s: una versión tiene %d columnas; este motor lee %d", l.Schema.Source, len(r.Norm), n)
 			}
