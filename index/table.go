@@ -160,18 +160,18 @@ func (t *Table) Lookup(key uint64) Mentions {
 		return Mentions{}
 	}
 	key = scramble(key)
-	at := key >> t.shift
-	for t.slots[at]>>setBits < key && t.slots[at] != 0 {
-		at++
+	slots := t.slots
+	for at := key >> t.shift; ; at++ {
+		switch s := slots[at]; {
+		case s == 0 || s>>setBits > key:
+			return Mentions{}
+		case s>>setBits == key:
+			if s &= rare; s == rare {
+				return Mentions{t, t.rareSet(key), at}
+			}
+			return Mentions{t, &t.sets[s], at}
+		}
 	}
-	s := t.slots[at]
-	if s>>setBits != key || s == 0 {
-		return Mentions{}
-	}
-	if s &= rare; s == rare {
-		return Mentions{t, t.rareSet(key), at}
-	}
-	return Mentions{t, &t.sets[s], at}
 }
 
 func (t *Table) rareSet(key uint64) *Set {
