@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"runtime"
 	"slices"
 	"unsafe"
 
@@ -80,12 +81,22 @@ func (b *TableBuilder) Add(key uint64, source uint, rows Rows) {
 	b.pairs = append(b.pairs, p)
 }
 
+// buildPause is after how many steps Build lets other goroutines go first: a table is
+// built while another one answers.
+const buildPause = 1 << 13
+
 // Build makes the table. It disappears with the process and is never evidence.
-// The builder is empty afterwards.
+// The builder is empty afterwards. It lets other goroutines go first.
 func (b *TableBuilder) Build() (*Table, error) {
 	pairs := b.pairs
 	*b = TableBuilder{}
-	slices.SortFunc(pairs, func(x, y pair) int { return cmp.Compare(x.key, y.key) })
+	compared := 0
+	slices.SortFunc(pairs, func(x, y pair) int {
+		if compared++; compared%buildPause == 0 {
+			runtime.Gosched()
+		}
+		return cmp.Compare(x.key, y.key)
+	})
 
 	n := 0
 	for i := range pairs {
@@ -127,7 +138,10 @@ func (t *Table) fill(pairs []pair) error {
 	rows := make([]byte, 0, 6*len(pairs))
 	t.lines = make([]uint32, 0, len(t.slots)/lineSlots)
 	at := uint64(0)
-	for i := 0; i < len(pairs); at++ {
+	for i, filled := 0, 1; i < len(pairs); at, filled = at+1, filled+1 {
+		if filled%buildPause == 0 {
+			runtime.Gosched()
+		}
 		key, first, sources := pairs[i].key>>sourceBits, i, Set{}
 		for ; i < len(pairs) && pairs[i].key>>sourceBits == key; i++ {
 			sources.Add(pairs[i].source())
