@@ -80,7 +80,20 @@ func (s *splicer) append(dst []byte, r *ledger.Record) ([]byte, error) {
 type splicer struct {
 	versions []byte        // of an acta, as readActa has them
 	texts    []splicedText // of each of them
+
+	models [2]model // results that were completed with them
+	turn   int      // the model that is replaced next
 }
+
+// model is a result as it was completed. Most results of one time and edition differ
+// from another one in a single text.
+type model struct {
+	members, completed []byte
+	inserts            []insert
+}
+
+// insert is one text that completed a result.
+type insert struct{ at, length int } // at: in the members
 
 // splicedText is what is said of a version behind its hash.
 type splicedText struct{ source, sha256, text []byte }
@@ -94,6 +107,9 @@ func (s *splicer) use(versions []byte) (ok bool) {
 	}
 	s.versions = append(s.versions[:0], versions...)
 	s.texts = s.texts[:0]
+	for i := range s.models {
+		s.models[i].members = s.models[i].members[:0]
+	}
 	var room []byte
 	for rest := s.versions; len(rest) > 0; {
 		var v actaVersion
@@ -130,6 +146,23 @@ func (s *splicer) find(at *int, source, sha []byte) []byte {
 // splice copies the members of a result and completes each version: the
 // value of sha256 in an object whose id, before it, is the version's source.
 func (s *splicer) splice(dst, members []byte) []byte {
+	for i := range s.models {
+		if done, ok := s.models[i].like(dst, members); ok {
+			return done
+		}
+	}
+	m, start := &s.models[s.turn], len(dst)
+	m.members, m.inserts = m.members[:0], m.inserts[:0]
+	dst = s.complete(dst, members, m)
+	if len(members) <= maxModel {
+		s.turn = (s.turn + 1) % len(s.models)
+		m.members, m.completed = append(m.members, members...), append(m.completed[:0], dst[start:]...)
+	}
+	return dst
+}
+
+// complete is splice without a model. It notes in m what it inserts.
+func (s *splicer) complete(dst, members []byte, m *model) []byte {
 	from := 0 // of what is not copied yet
 	last := -1
 	for next := 0; ; {
@@ -153,8 +186,59 @@ func (s *splicer) splice(dst, members []byte) []byte {
 			dst = append(dst, members[from:next]...)
 			dst = append(dst, text...)
 			from = next
+			m.inserts = append(m.inserts, insert{next, len(text)})
 		}
 	}
+}
+
+// maxModel bounds a result that others are completed after, in bytes.
+const maxModel = 64 << 10
+
+// like completes members after the model, if they differ from it in nothing but the
+// text of one member whose name is none of those that find a version. In canonical JSON
+// a quote inside a text is escaped, so `":"` can only stand before a text.
+func (m *model) like(dst, members []byte) ([]byte, bool) {
+	if len(members) != len(m.members) {
+		return dst, false
+	}
+	at := firstDifference(members, m.members)
+	if at == len(members) {
+		return append(dst, m.completed...), true
+	}
+	begin := bytes.LastIndexByte(members[:at], '"') + 1
+	name := bytes.TrimSuffix(members[:begin], []byte(`"`))
+	if !bytes.HasSuffix(name, []byte(`":`)) || bytes.HasSuffix(name, []byte(idMember)) || bytes.HasSuffix(name, []byte(shaMember)) {
+		return dst, false
+	}
+	length := bytes.IndexByte(members[begin:], '"')
+	if length < 0 {
+		return dst, false
+	}
+	text, before := members[begin:begin+length], m.members[begin:begin+length]
+	if bytes.IndexByte(text, '\\') >= 0 || bytes.ContainsAny(before, `"\`) || !bytes.Equal(members[begin+length:], m.members[begin+length:]) {
+		return dst, false
+	}
+	start := len(dst)
+	dst = append(dst, m.completed...)
+	for _, i := range m.inserts {
+		if i.at <= begin {
+			start += i.length
+		}
+	}
+	copy(dst[start+begin:], text)
+	return dst, true
+}
+
+// firstDifference is the length of what a and b, which are as long, begin with alike.
+func firstDifference(a, b []byte) (n int) {
+	const piece = 256
+	for len(a)-n >= piece && bytes.Equal(a[n:n+piece], b[n:n+piece]) {
+		n += piece
+	}
+	for n < len(a) && a[n] == b[n] {
+		n++
+	}
+	return n
 }
 
 func appendOrNull(dst, value []byte) []byte {

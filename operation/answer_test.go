@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"cotejo/canon"
 	"cotejo/ledger"
 )
@@ -190,6 +192,29 @@ func FuzzAnswer(f *testing.F) {
 		got, err := AppendAnswer(nil, &ledger.Record{Service: "COMPANY", Registro: registro, Acta: acta})
 		if err == nil && json.Valid(acta) && !json.Valid(got) {
 			t.Fatalf("not JSON: %s", got)
+		}
+	})
+}
+
+// TestAnswersAfterAModel: what was answered before changes no answer, however little
+// two results differ.
+func TestAnswersAfterAModel(t *testing.T) {
+	texts := rapid.SampledFrom([]string{"s1", "s2", "s3", "ab", "cd", `"`, `\`, `":`, `"id":`, sha1st, sha2nd, "XAXX010101000", "XEXX010101000", ""})
+	rapid.Check(t, func(t *rapid.T) {
+		var kept splicer
+		for range rapid.IntRange(2, 6).Draw(t, "answers") {
+			text := func(name string) string { return string(canon.AppendString(nil, texts.Draw(t, name))) }
+			r := sample(`{"a":` + text("a") + `,"l":[` + text("first") + `,{"id":` + text("id") + `,"n":` + rapid.SampledFrom([]string{"1", "2"}).Draw(t, "n") +
+				`,"sha256":` + text("sha256") + `,"x":` + text("x") + `}],` + text("name") + `:1,"rfc":` + text("rfc") + `,"s":{"id":"s2","sha256":"` + sha2nd + `"}}`)
+			got, err := kept.append(nil, r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var alone splicer
+			want, err := alone.append(nil, r)
+			if err != nil || string(got) != string(want) {
+				t.Fatalf("%s\n got %s\nwant %s (%v)", r.Registro, got, want, err)
+			}
 		}
 	})
 }
