@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -199,13 +200,28 @@ func FuzzAnswer(f *testing.F) {
 // TestAnswersAfterAModel: what was answered before changes no answer, however little
 // two results differ.
 func TestAnswersAfterAModel(t *testing.T) {
-	texts := rapid.SampledFrom([]string{"s1", "s2", "s3", "ab", "cd", `"`, `\`, `":`, `"id":`, sha1st, sha2nd, "XAXX010101000", "XEXX010101000", ""})
+	any := rapid.SampledFrom([]string{"ab", "cd", `"c`, `\`, `\\`, `":`, `"id":`, `","`, "XAXX010101000", "XEXX010101000", ""})
+	texts := map[string]*rapid.Generator[string]{
+		"a": any, "first": any, "name": any, "x": rapid.SampledFrom([]string{"ab", "cd", `"c`}), "rfc": rapid.SampledFrom([]string{"XAXX010101000", "XEXX010101000"}),
+		"id": rapid.SampledFrom([]string{"s1", "s2", "s3", "s4"}), "sha256": rapid.SampledFrom([]string{sha1st, sha2nd, shaEd}),
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		var kept splicer
+		names := []string{"a", "first", "id", "sha256", "x", "name", "rfc"}
+		text := map[string]string{}
+		draw := func(name string) { text[name] = string(canon.AppendString(nil, texts[name].Draw(t, name))) }
+		for _, name := range names {
+			draw(name)
+		}
+		n := 1
 		for range rapid.IntRange(2, 6).Draw(t, "answers") {
-			text := func(name string) string { return string(canon.AppendString(nil, texts.Draw(t, name))) }
-			r := sample(`{"a":` + text("a") + `,"l":[` + text("first") + `,{"id":` + text("id") + `,"n":` + rapid.SampledFrom([]string{"1", "2"}).Draw(t, "n") +
-				`,"sha256":` + text("sha256") + `,"x":` + text("x") + `}],` + text("name") + `:1,"rfc":` + text("rfc") + `,"s":{"id":"s2","sha256":"` + sha2nd + `"}}`)
+			if name := rapid.SampledFrom(append(names, "n")).Draw(t, "changed"); name == "n" {
+				n = 3 - n
+			} else {
+				draw(name)
+			}
+			r := sample(fmt.Sprintf(`{"a":%s,"l":[%s,{"id":%s,"n":%d,"sha256":%s,"x":%s}],%s:1,"rfc":%s,"s":{"id":"s2","sha256":"%s"},"z":1}`,
+				text["a"], text["first"], text["id"], n, text["sha256"], text["x"], text["name"], text["rfc"], sha2nd))
 			got, err := kept.append(nil, r)
 			if err != nil {
 				t.Fatal(err)
