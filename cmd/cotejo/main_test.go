@@ -326,7 +326,7 @@ func TestKeysFromTheCommandLine(t *testing.T) {
 	if !slices.Equal(only.Only, []string{"leerVerificacion", "verificarEmpresa"}) {
 		t.Errorf("--only: %+v", only)
 	}
-	if says := failing(t, exitUsage, "keys", "create", "--org", org, "--mode", "live", "--only", "verificarEmpresas", "--data", data); !strings.Contains(says, "verificarEmpresas") {
+	if says := failing(t, exitUsage, "keys", "create", "--org", org, "--mode", "live", "--only", "verificarTodo", "--data", data); !strings.Contains(says, "verificarTodo") {
 		t.Errorf("an unknown operation: %s", says)
 	}
 	failing(t, exitUsage, "keys", "create", "--org", org, "--mode", "live", "--only", "consultarSalud", "--data", data)
