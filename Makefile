@@ -70,7 +70,7 @@ kill: ## kill -9 of a writing process, KILLS times: no acknowledged write may be
 	$(GO) test -count=1 -tags mutants -run Mutant ./ledger
 
 flips: ## every byte of an evidence export changed, one at a time; make test tries a sample
-	cd $(VERIFIER) && COTEJO_FLIPS=all $(GO) test -count=1 -v -run 'Flipped|Altered' ./...
+	cd $(VERIFIER) && COTEJO_FLIPS=all $(GO) test -count=1 -timeout 30m -v -run 'Flipped|Altered' ./...
 
 duckdb: ## bin/cotejo-duckdb, which bench company and ingest compare with; needs a C++ library (g++)
 	$(GO) build -tags duckdb -o bin/cotejo-duckdb ./bench/duckdb
