@@ -107,7 +107,7 @@ func (Company) Chargeable(ed *snapshots.Edition) bool { return ed.Source(Sat69B.
 // allocation beyond dst.
 func (c Company) AppendResultado(dst []byte, fecha civil.Date, ed *snapshots.Edition) ([]byte, Outcome, error) {
 	mentions := ed.Classify(c.RFC.Key())
-	in := sharedOf(ed)
+	in := loadedIn(ed)
 	texts := in.on(fecha)
 	out := Outcome{Code: noDisponible, Consulted: in.lists, EnFecha: c.Past}
 	var brief CompanyBrief

@@ -69,12 +69,12 @@ func parseContracts(entrada []byte) (Question, error) {
 }
 
 // Chargeable implements Question.
-func (Contracts) Chargeable(ed *snapshots.Edition) bool { return len(sharedOf(ed).years) > 0 }
+func (Contracts) Chargeable(ed *snapshots.Edition) bool { return len(loadedIn(ed).years) > 0 }
 
 // AppendResultado implements Question. The answer is charged iff at least one year
 // was consulted. An RFC without contracts costs one probe of the edition table.
 func (c Contracts) AppendResultado(dst []byte, fecha civil.Date, ed *snapshots.Edition) ([]byte, Outcome, error) {
-	in := sharedOf(ed)
+	in := loadedIn(ed)
 	out := Outcome{Code: noDisponible, Consulted: in.contracts}
 	if len(in.years) > 0 {
 		out.Code, out.Charged = "COMPANY_OK", true
@@ -115,7 +115,7 @@ func (c Contracts) AppendResultado(dst []byte, fecha civil.Date, ed *snapshots.E
 
 // appendContracts appends the items of contratos, as many as maxContractsBytes has
 // room for.
-func (s *shared) appendContracts(dst []byte, list []contractAt) ([]byte, error) {
+func (s *loaded) appendContracts(dst []byte, list []contractAt) ([]byte, error) {
 	type told struct {
 		contract
 		norm []string

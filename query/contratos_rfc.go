@@ -166,7 +166,7 @@ type contractAt struct {
 
 // procurementOf tells what the contracts of an RFC come to; the newest of them are
 // told when list is set.
-func (s *shared) procurementOf(mentions index.Mentions, rfc checks.RFC, list bool) (*procurement, error) {
+func (s *loaded) procurementOf(mentions index.Mentions, rfc checks.RFC, list bool) (*procurement, error) {
 	rows := mentions.In(&s.contracts)
 	if rows == 0 {
 		return &noContracts, nil
@@ -250,7 +250,7 @@ func (t *totals) other(currency string) *total {
 }
 
 // appendContratacion appends the block contratacion_publica of a company.
-func (s *shared) appendContratacion(dst []byte, mentions index.Mentions, rfc checks.RFC, texts *blockTexts, brief *CompanyBrief) ([]byte, error) {
+func (s *loaded) appendContratacion(dst []byte, mentions index.Mentions, rfc checks.RFC, texts *blockTexts, brief *CompanyBrief) ([]byte, error) {
 	if brief.Contratos = 0; len(s.years) == 0 {
 		brief.Contratos = -1
 	}

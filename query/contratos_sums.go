@@ -18,9 +18,9 @@ import (
 // half million rows. What before has of the same versions is taken from it; before
 // may be nil. Answers of an edition that was not warmed are the same and cost more.
 func Warm(ed, before *snapshots.Edition) error {
-	s := sharedOf(ed)
+	s := loadedIn(ed)
 	if before != nil {
-		if known := sharedOf(before); known.sums.Load() != nil && sameContracts(s, known) {
+		if known := loadedIn(before); known.sums.Load() != nil && sameContracts(s, known) {
 			s.many.take(&known.many)
 			s.sums.Store(known.sums.Load())
 			return nil
@@ -34,7 +34,7 @@ func Warm(ed, before *snapshots.Edition) error {
 }
 
 // sameContracts reports whether two editions have the same contracts.
-func sameContracts(a, b *shared) bool {
+func sameContracts(a, b *loaded) bool {
 	return slices.EqualFunc(a.years, b.years, func(x, y contractYear) bool {
 		return x.year == y.year && x.list.Version().RowsDigest == y.list.Version().RowsDigest
 	})
@@ -49,7 +49,7 @@ type contractSums struct {
 }
 
 // addUp walks all years side by side. Rows that nobody can ask for are passed over.
-func (s *shared) addUp() (_ *contractSums, err error) {
+func (s *loaded) addUp() (_ *contractSums, err error) {
 	walks := make([]contractWalk, len(s.years))
 	defer func() {
 		for i := range walks {

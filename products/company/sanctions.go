@@ -68,7 +68,7 @@ func sanctions() *jsonschema.Schema {
 
 // sanctionSource is source with how many records nobody can ask for.
 func sanctionSource() *jsonschema.Schema {
-	return op.Object(
+	return op.Object(append([]op.Field{
 		op.Maybe("antiguedad_dias", op.Signed("Días de la fecha de orden de la versión al día de la consulta. Ausente con ?en_fecha=.")),
 		op.F("corte", op.OrNull(op.Day("Fecha de corte; en estos archivos la indica quien los guardó."))),
 		op.Maybe("desactualizada", op.Flag("true si la versión es más antigua de lo que se espera (esperada_cada_dias de /v1/fuentes): las sanciones cambian a diario. Ausente con ?en_fecha=.")),
@@ -77,13 +77,7 @@ func sanctionSource() *jsonschema.Schema {
 		op.F("registros_en_version", op.Integer("")),
 		op.F("registros_sin_rfc", op.Integer("De ellos, los que no traen un RFC por el que se pueda preguntar, como los de extranjeros: de ellos no se dice nada.")),
 		op.F("sha256", op.SHA256("Del archivo oficial, como se recibió.")),
-		op.F("source_version_id", op.Integer("")),
-		op.F("url", op.Text("Dirección oficial.")),
-		op.F("obtenida_de", op.Text("De dónde se leyeron en realidad los bytes: una dirección o archivo:NOMBRE.")),
-		op.F("publicada_en_reset", op.OrNull(op.Moment("Cuándo empezó a responderse desde esta versión; null en version_en_fecha si no es la más reciente."))),
-		op.F("descargada", op.Moment("")),
-		op.F("ultima_modificacion_servidor", op.OrNull(op.Moment("Lo que dijo el servidor oficial; null si no lo dijo."))),
-	)
+	}, installed()...)...)
 }
 
 func sanctionList(description string) *jsonschema.Schema {

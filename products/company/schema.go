@@ -167,7 +167,7 @@ const orderDate = "Día por el que se ordenan las versiones: el corte o, si el a
 
 // source is the provenance of one version.
 func source() *jsonschema.Schema {
-	return op.Object(
+	return op.Object(append([]op.Field{
 		op.Maybe("antiguedad_dias", op.Signed("Días de la fecha de orden de la versión (corte o, si el archivo no lo dice, publicación o descarga) al día de la consulta. Ausente con ?en_fecha=.")),
 		op.F("corte", op.OrNull(op.Day("Fecha de corte dentro del archivo oficial."))),
 		op.Maybe("desactualizada", op.Flag("true si la versión es más antigua de lo que el ritmo de la autoridad deja esperar ("+strconv.Itoa(query.Sat69B.MaxAge)+" días en 69-B, "+strconv.Itoa(query.Sat69BBis.MaxAge)+" en 69-B Bis, "+strconv.Itoa(query.Art69Lists[0].Schema.MaxAge)+" en FIRMES, "+strconv.Itoa(query.Contratos[len(query.Contratos)-1].MaxAge)+" en los contratos del año en curso; las demás, en esperada_cada_dias de /v1/fuentes): hay o debería haber una más nueva. "+
@@ -176,13 +176,20 @@ func source() *jsonschema.Schema {
 		op.F("id", op.Text("")),
 		op.F("registros_en_version", op.Integer("")),
 		op.F("sha256", op.SHA256("Del archivo oficial, como se recibió.")),
+	}, installed()...)...)
+}
+
+// installed is what the acta adds to the provenance of a version: what only this
+// installation knows of it.
+func installed() []op.Field {
+	return []op.Field{
 		op.F("source_version_id", op.Integer("")),
 		op.F("url", op.Text("Dirección oficial.")),
 		op.F("obtenida_de", op.Text("De dónde se leyeron en realidad los bytes: una dirección o archivo:NOMBRE.")),
 		op.F("publicada_en_reset", op.OrNull(op.Moment("Cuándo empezó a responderse desde esta versión; null en version_en_fecha si no es la versión más reciente (vea conocida)."))),
 		op.F("descargada", op.Moment("")),
 		op.F("ultima_modificacion_servidor", op.OrNull(op.Moment("Lo que dijo el servidor oficial; null si no lo dijo."))),
-	)
+	}
 }
 
 // art69 is the block of the lists under article 69. Only lists that are loaded are

@@ -9,10 +9,10 @@ import (
 	"cotejo/snapshots"
 )
 
-// shared is what the answers of one edition have in common. It is made once, from
-// nothing but the edition, and changes no answer: an answer without it would have
+// loaded is what an edition has loaded, and what its answers have in common. It is
+// made once, from nothing but the edition, and changes no answer: an answer without it would have
 // the same bytes and cost more.
-type shared struct {
+type loaded struct {
 	sat69B, bis *snapshots.Source // nil: not loaded
 	art69       art69Sources
 	sanctions   sanctions
@@ -27,12 +27,12 @@ type shared struct {
 	day  atomic.Pointer[dayTexts]
 }
 
-// sharedOf returns what the answers of ed share. It does not allocate but for the
+// loadedIn returns that of ed. It does not allocate but for the
 // first of them.
-func sharedOf(ed *snapshots.Edition) *shared { return ed.Derived(share).(*shared) }
+func loadedIn(ed *snapshots.Edition) *loaded { return ed.Derived(load).(*loaded) }
 
-func share(ed *snapshots.Edition) any {
-	s := &shared{sat69B: ed.Source(Sat69B.Source), bis: ed.Source(Sat69BBis.Source)}
+func load(ed *snapshots.Edition) any {
+	s := &loaded{sat69B: ed.Source(Sat69B.Source), bis: ed.Source(Sat69BBis.Source)}
 	for _, list := range [...]*snapshots.Source{s.sat69B, s.bis} {
 		if list != nil {
 			s.lists.Add(list.Bit())
@@ -74,7 +74,7 @@ func (b *blockTexts) ofNobody(mentions index.Mentions) (block []byte, ok bool) {
 
 // on returns the texts of a day. Those of the latest day asked about are kept:
 // nearly every question is about today.
-func (s *shared) on(fecha civil.Date) *dayTexts {
+func (s *loaded) on(fecha civil.Date) *dayTexts {
 	kept := s.day.Load()
 	if kept != nil && kept.fecha == fecha {
 		return kept
@@ -86,7 +86,7 @@ func (s *shared) on(fecha civil.Date) *dayTexts {
 	return t
 }
 
-func (s *shared) makeTexts(fecha civil.Date) *dayTexts {
+func (s *loaded) makeTexts(fecha civil.Date) *dayTexts {
 	t := &dayTexts{fecha: fecha}
 	fuente := func(dst []byte, schema *snapshots.Schema, list *snapshots.Source) []byte {
 		if list == nil {
