@@ -136,17 +136,18 @@ func (s *sequencer) attempt(inDoubt bool) (a attempt) {
 	return a
 }
 
-// resolve answers those in doubt and goes on, if nobody else wrote since: then all
-// that is remembered still holds.
+// resolve goes on, if nobody else wrote since: then all that is remembered still
+// holds. It answers those in doubt last, so that who is answered is served again.
 func (s *sequencer) resolve(doubt []*request, inDoubt bool, a *attempt) {
+	var outcome error
+	defer func() { answer(doubt, outcome) }()
 	switch {
 	case inDoubt && a.wrote:
 		doubtfulDone.Inc()
 		s.committed()
-		answer(doubt, nil)
 	case inDoubt:
 		doubtfulNot.Inc()
-		answer(doubt, errAway)
+		outcome = errAway
 	}
 	s.pending.reset()
 	for g := range s.groups {
