@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"cotejo/checks"
 	"cotejo/snapshots"
@@ -104,6 +105,11 @@ func questions(ed *snapshots.Edition, listed []string, n int) ([]string, error) 
 		asked = append(asked, rfc)
 	}
 	random.Shuffle(n, func(i, j int) { asked[i], asked[j] = asked[j], asked[i] })
+	// One text, as a list that was read is, or a column of the other side.
+	text := strings.Join(asked, "")
+	for i, rfc := range asked {
+		asked[i], text = text[:len(rfc)], text[len(rfc):]
+	}
 	return asked, nil
 }
 
@@ -114,17 +120,27 @@ type answer struct {
 	place
 }
 
+// classifyAhead is how many RFCs are read before they are looked up.
+const classifyAhead = 32
+
 // classify appends the lists and rows of each RFC: one probe of the edition table,
 // which knows both.
 func classify(found []answer, ed *snapshots.Edition, asked []string) ([]answer, error) {
-	for i, rfc := range asked {
-		key, ok := checks.PackRFC(rfc)
-		if !ok {
-			return nil, fmt.Errorf("«%s» no es un RFC", rfc)
+	var keys [classifyAhead]uint64
+	for first := 0; first < len(asked); first += classifyAhead {
+		next := asked[first:min(first+classifyAhead, len(asked))]
+		for i, rfc := range next {
+			var ok bool
+			if keys[i], ok = checks.PackRFC(rfc); !ok {
+				return nil, fmt.Errorf("«%s» no es un RFC", rfc)
+			}
 		}
-		for source, rows := range ed.Classify(key).All() {
-			for row := rows.First; row < rows.First+rows.N; row++ {
-				found = append(found, answer{i, place{source, int(row)}})
+		ed.Expect(keys[:len(next)])
+		for i, key := range keys[:len(next)] {
+			for source, rows := range ed.Classify(key).All() {
+				for row := rows.First; row < rows.First+rows.N; row++ {
+					found = append(found, answer{first + i, place{source, int(row)}})
+				}
 			}
 		}
 	}

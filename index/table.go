@@ -188,6 +188,19 @@ func (t *Table) Lookup(key uint64) Mentions {
 	}
 }
 
+// Expect brings what Lookup reads first for each key near the processor, all of it at
+// once where one Lookup after the other would wait for each in turn: for keys that
+// are about to be looked up, few enough (some dozens) to stay there until then.
+func (t *Table) Expect(keys []uint64) {
+	var all uint64
+	for _, key := range keys {
+		if key <= MaxKey {
+			all |= t.slots[scramble(key)>>t.shift]
+		}
+	}
+	runtime.KeepAlive(all) // or nothing would be read
+}
+
 func (t *Table) rareSet(key uint64) *Set {
 	at, _ := slices.BinarySearch(t.rareKeys, key)
 	return &t.sets[t.rareSets[at]]

@@ -70,7 +70,9 @@ func checkTable(t interface {
 		odd.Add(source)
 	}
 	for key := range want {
-		for _, asked := range []uint64{key, key + 1, key ^ 1<<40} {
+		near := []uint64{key, key + 1, key ^ 1<<40}
+		table.Expect(near)
+		for _, asked := range near {
 			m, sources := table.Lookup(asked), want[asked]
 			if m.None() != (len(sources) == 0) {
 				t.Fatalf("Lookup(%d).None() = %v; %d sources", asked, m.None(), len(sources))
@@ -95,6 +97,7 @@ func checkTable(t interface {
 			}
 		}
 	}
+	table.Expect([]uint64{1<<64 - 1, MaxKey + 1})
 	if !table.Lookup(1<<64-1).None() || !table.Lookup(MaxKey+1).None() {
 		t.Errorf("a key that cannot be added was found")
 	}
@@ -327,6 +330,17 @@ func BenchmarkLookup(b *testing.B) {
 	run("rfc/table", func(i int) uint64 {
 		key, _ := checks.PackRFC(rfcs[i])
 		return firstWord(table.Lookup(key))
+	})
+	var ahead [32]uint64
+	run("rfc/expected", func(i int) uint64 {
+		if i%len(ahead) == 0 {
+			n := min(len(ahead), len(rfcs)-i)
+			for k, rfc := range rfcs[i : i+n] {
+				ahead[k], _ = checks.PackRFC(rfc)
+			}
+			table.Expect(ahead[:n])
+		}
+		return firstWord(table.Lookup(ahead[i%len(ahead)]))
 	})
 	run("rfc/map", func(i int) uint64 { return byRFC[rfcs[i]] })
 	run("rfc/pack", func(i int) uint64 { key, _ := checks.PackRFC(rfcs[i]); return key })

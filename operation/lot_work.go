@@ -26,7 +26,7 @@ type lotWorker struct {
 }
 
 // yieldEvery is after how many answers a worker lets others run: a single question
-// must not wait for a whole block of an order.
+// must not wait for a whole block of an order. So many are expected of the edition.
 const yieldEvery = 8
 
 // compute answers the items of a job, as many as one block has room for.
@@ -37,14 +37,15 @@ func (k *lotWorker) compute(ctx context.Context, w *lotWork, j *lotJob) (_ *ledg
 		}
 	}
 	k.ed = nil // versions are those of another order
-	b := k.builder
+	b, end := k.builder, j.first+j.count
 	b.Reset(&w.order, j.first, j.ids, j.count)
-	for b.Next() < j.first+j.count && b.Room() {
-		if b.Next()%yieldEvery == 0 {
+	for n := 0; b.Next() < end && b.Room(); n++ {
+		if n%yieldEvery == 0 {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
 			runtime.Gosched()
+			w.ed.Expect(w.keys[b.Next()-1 : min(b.Next()-1+yieldEvery, end-1)])
 		}
 		if err := k.add(w, w.ask(w.keys[b.Next()-1])); err != nil {
 			return nil, err

@@ -157,6 +157,14 @@ func (e *Edition) Classify(key uint64) index.Mentions {
 	return e.table.Lookup(key)
 }
 
+// Expect makes Classify of each of these packed RFCs cheaper, when all of them are
+// classified soon: some dozens are at most worth it.
+func (e *Edition) Expect(keys []uint64) {
+	if e.table != nil {
+		e.table.Expect(keys)
+	}
+}
+
 // Source returns the reader of a source, nil when this edition has none.
 func (e *Edition) Source(id string) *Source { return e.byID[id] }
 
