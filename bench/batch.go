@@ -33,8 +33,8 @@ const batchSettle = 100_000
 
 // Batch measures lists of companies over HTTP, with their durable records and charge:
 // how fast, against single requests to the same server; how much more memory the
-// server takes for a large list than for small ones; and what a record takes on disk,
-// compacted, against that of a single request.
+// server takes for a large list than for small ones; what a record takes on disk,
+// compacted, against that of a single request; and that the answers are the same.
 func Batch(ctx context.Context, h Host, size BatchSize) (_ Report, err error) {
 	report := newReport("batch")
 	dir, err := os.MkdirTemp("", "cotejo-bench-")
@@ -56,7 +56,7 @@ func Batch(ctx context.Context, h Host, size BatchSize) (_ Report, err error) {
 	if b.key, err = h.Prepare(ctx, b.data, 0); err != nil {
 		return report, err
 	}
-	for _, measure := range []func(context.Context, *Report) error{b.disk, b.speed, b.memory} {
+	for _, measure := range []func(context.Context, *Report) error{b.disk, b.speed, b.memory, b.same} {
 		if err := measure(ctx, &report); err != nil {
 			return report, err
 		}
@@ -75,13 +75,15 @@ type batchBench struct {
 	random    *rand.Rand
 }
 
-// list is a body of n distinct RFCs.
-func (b *batchBench) list(n int) ([]byte, error) {
+// rfcs are n distinct RFCs: the first ones, and others.
+func (b *batchBench) rfcs(n int, first []string) []string {
 	seen := make(map[string]bool, n)
 	rfcs := make([]string, 0, n)
-	for len(rfcs) < n {
+	for i := 0; len(rfcs) < n; i++ {
 		rfc := RandomRFC(b.random)
-		if b.random.IntN(100) < httpHits {
+		if i < len(first) {
+			rfc = first[i]
+		} else if b.random.IntN(100) < httpHits {
 			rfc = b.listed[b.random.IntN(len(b.listed))]
 		}
 		if !seen[rfc] {
@@ -89,7 +91,7 @@ func (b *batchBench) list(n int) ([]byte, error) {
 			rfcs = append(rfcs, rfc)
 		}
 	}
-	return json.Marshal(rfcs)
+	return rfcs
 }
 
 // serve runs a server of its own on the directory.
@@ -296,27 +298,16 @@ type batchAnswer struct {
 
 // ask sends a new list of n RFCs and reads all of its answer.
 func (b *batchBench) ask(ctx context.Context, server *child, n int, detail string) (a batchAnswer, err error) {
-	body, err := b.list(n)
+	body, err := json.Marshal(b.rfcs(n, nil))
 	if err != nil {
 		return a, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+server.addr+"/v1/empresa/lote?detalle="+detail, bytes.NewReader(body))
-	if err != nil {
-		return a, err
-	}
-	req.Header.Set("X-Api-Key", b.key)
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/x-ndjson")
 	start := time.Now()
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := b.send(ctx, server, body, detail)
 	if err != nil {
 		return a, err
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
-		return a, fmt.Errorf("lista de %d: %s %s", n, resp.Status, text)
-	}
 	lines, last := 0, byte(0)
 	buffer := make([]byte, 256<<10)
 	for {
@@ -337,4 +328,24 @@ func (b *batchBench) ask(ctx context.Context, server *child, n int, detail strin
 		return a, fmt.Errorf("lista de %d: llegaron %d renglones", n, lines)
 	}
 	return a, nil
+}
+
+// send sends a list. The answer has begun, and its body is the caller's to close.
+func (b *batchBench) send(ctx context.Context, server *child, body []byte, detail string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+server.addr+"/v1/empresa/lote?detalle="+detail, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("X-Api-Key", b.key)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/x-ndjson")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
+		return nil, errors.Join(fmt.Errorf("lista: %s %s", resp.Status, text), resp.Body.Close())
+	}
+	return resp, nil
 }

@@ -108,7 +108,7 @@ func measureCLABE(ctx context.Context, h Host, dir string, report *Report, repea
 	}
 	defer func() { err = errors.Join(err, server.stop()) }()
 	const path = "/v1/utilidades/clabe/"
-	body, err := typicalAnswer(server.addr, key, path+"002010077777777771")
+	body, err := singleAnswer(server.addr, key, path+"002010077777777771")
 	if err != nil {
 		return err
 	}

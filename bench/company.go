@@ -116,7 +116,7 @@ func measureRequests(ctx context.Context, h Host, dir, data string, listed []str
 		return err
 	}
 	defer func() { err = errors.Join(err, server.stop()) }()
-	body, err := typicalAnswer(server.addr, key, "/v1/empresa/ZZZ990101AB1") // on no list
+	body, err := singleAnswer(server.addr, key, "/v1/empresa/ZZZ990101AB1") // on no list
 	if err != nil {
 		return err
 	}

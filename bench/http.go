@@ -236,8 +236,8 @@ func ask(ctx context.Context, addr, key string, next asking, random *rand.Rand, 
 	return nil
 }
 
-// typicalAnswer returns the body of what a path is answered.
-func typicalAnswer(addr, key, path string) ([]byte, error) {
+// singleAnswer returns the body of what a path is answered.
+func singleAnswer(addr, key, path string) ([]byte, error) {
 	request := fasthttp.AcquireRequest()
 	defer fasthttp.ReleaseRequest(request)
 	response := fasthttp.AcquireResponse()
@@ -248,7 +248,7 @@ func typicalAnswer(addr, key, path string) ([]byte, error) {
 		return nil, err
 	}
 	if response.StatusCode() != fasthttp.StatusOK {
-		return nil, fmt.Errorf("respuesta típica: %d %s", response.StatusCode(), response.Body())
+		return nil, fmt.Errorf("%s: %d %s", path, response.StatusCode(), response.Body())
 	}
 	return bytes.Clone(response.Body()), nil
 }
