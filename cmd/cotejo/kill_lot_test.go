@@ -32,16 +32,21 @@ func newKilledList(batch, n int) *killedList {
 	return l
 }
 
-// send asks a server for the list. begun is called when the answer begins.
-func (l *killedList) send(s *served, key string, begun func()) error {
+// post sends the list to a server.
+func (l *killedList) post(s *served, key, prefer string) (*http.Response, error) {
 	req, err := http.NewRequest("POST", s.base+"/v1/empresa/lote?detalle=resumen", bytes.NewReader(l.body))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for name, value := range map[string]string{"X-Api-Key": key, "Idempotency-Key": l.key, "Content-Type": "application/json", "Accept": "application/x-ndjson"} {
+	for name, value := range map[string]string{"X-Api-Key": key, "Idempotency-Key": l.key, "Content-Type": "application/json", "Accept": "application/x-ndjson", "Prefer": prefer} {
 		req.Header.Set(name, value)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	return http.DefaultClient.Do(req)
+}
+
+// send asks a server for the list. begun is called when the answer begins.
+func (l *killedList) send(s *served, key string, begun func()) error {
+	resp, err := l.post(s, key, "")
 	if err != nil {
 		return err
 	}
