@@ -12,7 +12,7 @@ import (
 
 // blockSize is the unpacked size at which a data block is closed. Bigger blocks
 // make smaller files and slower lookups: a lookup unpacks one block.
-const blockSize = 16 << 10
+const blockSize = 8 << 10
 
 // File is what a sorted file is written to: an *os.File, or a wrapper that
 // counts, hashes or fails.

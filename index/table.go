@@ -192,11 +192,17 @@ func (t *Table) Lookup(key uint64) Mentions {
 // once where one Lookup after the other would wait for each in turn: for keys that
 // are about to be looked up, few enough (some dozens) to stay there until then.
 func (t *Table) Expect(keys []uint64) {
-	var all uint64
-	for _, key := range keys {
-		if key <= MaxKey {
-			all |= t.slots[scramble(key)>>t.shift]
+	slots, shift, all := t.slots, t.shift&63, uint64(0)
+	var homes [32]uint64
+	for len(keys) > 0 {
+		n := min(len(keys), len(homes))
+		for i, key := range keys[:n] {
+			homes[i] = scramble(key&MaxKey) >> shift
 		}
+		for _, at := range homes[:n] { // little else, or fewer wait at once
+			all |= slots[at]
+		}
+		keys = keys[n:]
 	}
 	runtime.KeepAlive(all) // or nothing would be read
 }
