@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"time"
 
 	"cotejo/checks"
@@ -17,7 +18,7 @@ const lookupRepeats = 5
 func measureLookup(n int, report *Report) error {
 	random := rand.New(rand.NewPCG(69, 2))
 	baseline := make(map[string]uint64, n)
-	var builder index.TableBuilder
+	var pairs []index.Pair
 	keys := make([]string, 0, n)
 	for len(keys) < n {
 		rfc := RandomRFC(random)
@@ -29,10 +30,10 @@ func measureLookup(n int, report *Report) error {
 			return fmt.Errorf("RFC sintético %q no es válido", rfc)
 		}
 		baseline[rfc] = 1
-		builder.Add(packed, 0, index.Rows{N: 1, First: uint32(len(keys))})
+		pairs = append(pairs, index.Pair{Key: packed, Rows: index.Rows{N: 1, First: uint32(len(keys))}})
 		keys = append(keys, rfc)
 	}
-	table, err := builder.Build()
+	table, err := index.NewTable(slices.Values(pairs))
 	if err != nil {
 		return err
 	}

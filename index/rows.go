@@ -92,15 +92,7 @@ func (t *Table) rowsOf(slot uint64) []byte {
 // appendRows appends what sources have of one key, so that it can be passed over:
 // its length and, by source, N and Past and, of one that has rows, the First.
 func appendRows(dst []byte, pairs []pair) []byte {
-	size := 0
-	for _, p := range pairs {
-		n, first := p.rows&(1<<32-1), p.rows>>32
-		size += uvarintLen(n)
-		if n > 1 {
-			size += uvarintLen(first)
-		}
-	}
-	dst = binary.AppendUvarint(dst, uint64(size))
+	dst = binary.AppendUvarint(dst, uint64(sourcesLen(pairs)))
 	for _, p := range pairs {
 		n, first := p.rows&(1<<32-1), p.rows>>32
 		dst = binary.AppendUvarint(dst, n)
@@ -109,6 +101,24 @@ func appendRows(dst []byte, pairs []pair) []byte {
 		}
 	}
 	return dst
+}
+
+// sourcesLen is the length that appendRows writes first.
+func sourcesLen(pairs []pair) (size int) {
+	for _, p := range pairs {
+		n, first := p.rows&(1<<32-1), p.rows>>32
+		size += uvarintLen(n)
+		if n > 1 {
+			size += uvarintLen(first)
+		}
+	}
+	return size
+}
+
+// rowsLen is how many bytes appendRows appends.
+func rowsLen(pairs []pair) int {
+	size := sourcesLen(pairs)
+	return uvarintLen(uint64(size)) + size
 }
 
 // uvarintLen is how many bytes binary.AppendUvarint appends.

@@ -1,14 +1,8 @@
 package index
 
 import (
-	"cmp"
-	"errors"
-	"fmt"
-	"math"
-	"math/bits"
 	"runtime"
 	"slices"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -45,127 +39,13 @@ type Table struct {
 	shift uint     // scrambled key>>shift is the slot where the key stands, or before it
 	sets  []Set    // by number
 	n     int
-	mem   []byte // of slots
+	mem   []byte // of slots, lines and rows
 
 	rareKeys []uint64 // scrambled, ascending: those whose slot says rare
 	rareSets []uint32 // the numbers of their sets
 
-	rows  []byte   // by key, in the order of slots: appendRows
 	lines []uint32 // by line of slots: where in rows its first key begins
-}
-
-const slotSize = 8
-
-// TableBuilder collects what sources mention. Its zero value is ready. It keeps 16
-// bytes for each pair of key and source, twice that for a moment. Not safe for
-// concurrent use.
-type TableBuilder struct{ pairs []pair }
-
-type pair struct {
-	key  uint64 // scrambled key<<sourceBits | source
-	rows uint64 // First<<32 | N<<1 | Past
-}
-
-func (p pair) source() uint { return uint(p.key & (MaxSources - 1)) }
-
-// Add says that source (below MaxSources) mentions key (at most MaxKey), and what
-// rows it has of it. A pair is added once.
-func (b *TableBuilder) Add(key uint64, source uint, rows Rows) {
-	if key > MaxKey || source >= MaxSources || rows.N > maxRows {
-		panic(fmt.Sprintf("index: key %d of source %d with %d rows is out of range", key, source, rows.N))
-	}
-	p := pair{scramble(key)<<sourceBits | uint64(source), uint64(rows.First)<<32 | uint64(rows.N)<<1}
-	if rows.Past {
-		p.rows |= 1
-	}
-	b.pairs = append(b.pairs, p)
-}
-
-// buildPause is after how many steps Build lets other goroutines go first: a table is
-// built while another one answers.
-const buildPause = 1 << 13
-
-// Build makes the table. It disappears with the process and is never evidence.
-// The builder is empty afterwards. It lets other goroutines go first.
-func (b *TableBuilder) Build() (*Table, error) {
-	pairs := b.pairs
-	*b = TableBuilder{}
-	compared := 0
-	slices.SortFunc(pairs, func(x, y pair) int {
-		if compared++; compared%buildPause == 0 {
-			runtime.Gosched()
-		}
-		return cmp.Compare(x.key, y.key)
-	})
-
-	n := 0
-	for i := range pairs {
-		if i > 0 && pairs[i].key == pairs[i-1].key {
-			return nil, fmt.Errorf("index: source %d mentions a key twice", pairs[i].source())
-		}
-		if i == 0 || pairs[i].key>>sourceBits != pairs[i-1].key>>sourceBits {
-			n++
-		}
-	}
-	logSize := uint(bits.Len(uint(2*max(n, 4) - 1)))
-	t := &Table{shift: keyBits - logSize, sets: make([]Set, 1), n: n}
-	// Keys that find their slot taken stand behind it, so that some may stand behind
-	// the last slot that a key can name.
-	end := uint64(0)
-	for i := range pairs {
-		if i == 0 || pairs[i].key>>sourceBits != pairs[i-1].key>>sourceBits {
-			end = max(end, pairs[i].key>>sourceBits>>t.shift) + 1
-		}
-	}
-	size := (max(end, 1<<logSize)/lineSlots + 1) * lineSlots
-	mem, err := mapZeroed(int(size) * slotSize)
-	if err != nil {
-		return nil, fmt.Errorf("index: table of %d keys: %w", n, err)
-	}
-	t.mem, t.slots = mem, unsafe.Slice((*uint64)(unsafe.Pointer(&mem[0])), size)
-	if err := t.fill(pairs); err != nil {
-		return nil, errors.Join(err, t.Close())
-	}
-	if err := unix.Mprotect(mem, unix.PROT_READ); err != nil {
-		return nil, errors.Join(fmt.Errorf("index: mprotect: %w", err), t.Close())
-	}
-	return t, nil
-}
-
-// fill puts sorted pairs into the table.
-func (t *Table) fill(pairs []pair) error {
-	numbers := map[Set]uint32{}
-	rows := make([]byte, 0, 6*len(pairs))
-	t.lines = make([]uint32, 0, len(t.slots)/lineSlots)
-	at := uint64(0)
-	for i, filled := 0, 1; i < len(pairs); at, filled = at+1, filled+1 {
-		if filled%buildPause == 0 {
-			runtime.Gosched()
-		}
-		key, first, sources := pairs[i].key>>sourceBits, i, Set{}
-		for ; i < len(pairs) && pairs[i].key>>sourceBits == key; i++ {
-			sources.Add(pairs[i].source())
-		}
-		number, known := numbers[sources]
-		if !known {
-			number = uint32(len(t.sets))
-			numbers[sources], t.sets = number, append(t.sets, sources)
-		}
-		if number >= rare {
-			t.rareKeys, t.rareSets = append(t.rareKeys, key), append(t.rareSets, number)
-			number = rare
-		}
-		at = max(at, key>>t.shift)
-		t.slots[at] = key<<setBits | uint64(number)
-		for uint64(len(t.lines)) <= at/lineSlots {
-			t.lines = append(t.lines, uint32(len(rows)))
-		}
-		if rows = appendRows(rows, pairs[first:i]); len(rows) > math.MaxUint32 {
-			return fmt.Errorf("index: where the rows of %d keys are takes more than %d bytes", t.n, math.MaxUint32)
-		}
-	}
-	t.rows = slices.Clone(rows)
-	return nil
+	rows  []byte   // by key, in the order of slots: appendRows
 }
 
 // Lookup tells what mentions key. It lives as long as the table.
@@ -218,7 +98,7 @@ func (t *Table) Len() int { return t.n }
 // Close unmaps the table. No Lookup may be under way or follow.
 func (t *Table) Close() error {
 	mem := t.mem
-	t.mem, t.slots = nil, nil
+	t.mem, t.slots, t.lines, t.rows = nil, nil, nil, nil
 	if mem == nil {
 		return nil
 	}

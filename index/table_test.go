@@ -52,13 +52,15 @@ func checkTable(t interface {
 	Fatalf(string, ...any)
 }, want tableContent) *Table {
 	t.Helper()
-	var b TableBuilder
-	for key, sources := range want {
-		for source, rows := range sources {
-			b.Add(key, source, rows)
+	table, err := NewTable(func(yield func(Pair) bool) {
+		for key, sources := range want {
+			for source, rows := range sources {
+				if !yield(Pair{key, source, rows}) {
+					return
+				}
+			}
 		}
-	}
-	table, err := b.Build()
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,27 +177,22 @@ func TestSet(t *testing.T) {
 	}
 }
 
-func TestTableBuilderRefuses(t *testing.T) {
+func TestNewTableRefuses(t *testing.T) {
 	f := func(key uint64, source uint, rows Rows) {
 		t.Helper()
 		defer func() {
 			if recover() == nil {
-				t.Errorf("Add(%d, %d, %v) was taken", key, source, rows)
+				t.Errorf("(%d, %d, %v) was taken", key, source, rows)
 			}
 		}()
-		var b TableBuilder
-		b.Add(key, source, rows)
+		_, _ = NewTable(slices.Values([]Pair{{key, source, rows}}))
 	}
 	f(MaxKey+1, 0, Rows{})
 	f(0, MaxSources, Rows{})
 	f(0, 0, Rows{N: maxRows + 1})
 
-	var b TableBuilder
-	b.Add(7, 1, Rows{N: 1})
-	b.Add(7, 2, Rows{N: 1})
-	b.Add(7, 1, Rows{N: 2})
-	if _, err := b.Build(); err == nil {
-		t.Error("a pair was added twice")
+	if _, err := NewTable(slices.Values([]Pair{{7, 1, Rows{N: 1}}, {7, 2, Rows{N: 1}}, {7, 1, Rows{N: 2}}})); err == nil {
+		t.Error("a pair is there twice")
 	}
 }
 
@@ -249,15 +246,17 @@ func TestTableLookupDoesNotAllocate(t *testing.T) {
 func benchTable(t testing.TB, n int) (*Table, []string) {
 	t.Helper()
 	rfcs := benchRFCs(2 * n)
-	var b TableBuilder
-	for i, r := range rfcs[:n] {
-		key, ok := checks.PackRFC(r)
-		if !ok {
-			t.Fatalf("PackRFC refuses %s", r)
+	table, err := NewTable(func(yield func(Pair) bool) {
+		for i, r := range rfcs[:n] {
+			key, ok := checks.PackRFC(r)
+			if !ok {
+				t.Fatalf("PackRFC refuses %s", r)
+			}
+			if !yield(Pair{key, uint(len(r) % 7), Rows{First: uint32(i / 7), N: 1}}) {
+				return
+			}
 		}
-		b.Add(key, uint(len(r)%7), Rows{First: uint32(i / 7), N: 1})
-	}
-	table, err := b.Build()
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package snapshots
 
 import (
+	"iter"
 	"sync"
 	"sync/atomic"
 
@@ -54,7 +55,6 @@ func (c *Catalogue) OpenEdition(m EditionManifest) (_ *Edition, err error) {
 			e.close()
 		}
 	}()
-	var table index.TableBuilder
 	for i := range e.manifest.Sources {
 		s, err := c.openSource(&e.manifest.Sources[i], uint(i))
 		if err != nil {
@@ -62,14 +62,24 @@ func (c *Catalogue) OpenEdition(m EditionManifest) (_ *Edition, err error) {
 		}
 		e.sources = append(e.sources, s)
 		e.byID[s.entry.Source] = s
-		for i, key := range s.served.keys {
-			table.Add(key, s.bit, s.served.of[i])
-		}
 	}
-	if e.table, err = table.Build(); err != nil {
+	if e.table, err = index.NewTable(e.mentions()); err != nil {
 		return nil, err
 	}
 	return e, nil
+}
+
+// mentions yields what every source mentions.
+func (e *Edition) mentions() iter.Seq[index.Pair] {
+	return func(yield func(index.Pair) bool) {
+		for _, s := range e.sources {
+			for i, key := range s.served.keys {
+				if !yield(index.Pair{Key: key, Source: s.bit, Rows: s.served.of[i]}) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func newEdition(m EditionManifest) *Edition {
