@@ -98,7 +98,8 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, refusal error) {
 	case err != nil:
 		e.fail(err)
 	case resp.Stream != nil:
-		ctx.Request.ResetBody() // it was read; the answer may take long
+		r.Body = nil // it was read: nobody keeps it while the answer is sent
+		ctx.Request.SwapBody(nil)
 		e.stream(&resp)
 	case resp.Location != "":
 		e.answer = resp.Body

@@ -77,6 +77,10 @@ type chain struct {
 	value [linkLen]byte
 }
 
+// maxCoded bounds the room to work in that is kept for the next batch: a rare large
+// batch, as one that opens an order, must not stay in memory.
+const maxCoded = 256 << 10
+
 // extend appends the link of b to its puts. coded is room to work in; it returns
 // it, perhaps grown.
 func (c *chain) extend(b *store.Batch, coded []byte) []byte {
@@ -87,6 +91,9 @@ func (c *chain) extend(b *store.Batch, coded []byte) []byte {
 	copy(c.value[1:], digest[:])
 	copy(c.value[1+sha256.Size:], head[:])
 	b.Puts = append(b.Puts, store.Put{Key: appendLinkKey(c.key[:0], b.Seq), Value: c.value[:]})
+	if cap(coded) > maxCoded {
+		return nil
+	}
 	return coded
 }
 

@@ -363,9 +363,11 @@ func appendTiers(dst []byte, tiers []tier) []byte {
 func (b *lotBody) entries(name string, kind listedKind, appendTo func([]byte, *listed) []byte) error {
 	b.b = append(append(append(b.b, `,"`...), name...), `":[`...)
 	all := listReader{pieces: b.pieces}
+	var e listed // one for all
 	for first := true; ; {
-		e, ok, err := all.next()
-		if err != nil {
+		var ok bool
+		var err error
+		if e, ok, err = all.next(); err != nil {
 			return err
 		}
 		if !ok {
