@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -220,6 +221,29 @@ func TestTableOfMoreSetsThanASlotCanNumber(t *testing.T) {
 		t.Errorf("%d keys beside the slots, want 1", len(table.rareKeys))
 	}
 	f(60_000)
+}
+
+// TestNewTableLeavesTheHeapAlone: what grows with the keys is not on the heap, where it
+// would begin a collection while another table answers.
+func TestNewTableLeavesTheHeapAlone(t *testing.T) {
+	const n, most = 200_000, 256 << 10 // bytes; of pairs alone there are 3.2 MB
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	table, err := NewTable(func(yield func(Pair) bool) {
+		for i := range uint64(n) {
+			if !yield(Pair{Key: i * i, Source: uint(i % 9), Rows: Rows{N: 1, First: uint32(i)}}) {
+				return
+			}
+		}
+	})
+	runtime.ReadMemStats(&after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer table.Close()
+	if took := after.TotalAlloc - before.TotalAlloc; took > most || table.Len() != n {
+		t.Errorf("%d keys, %d bytes of the heap", table.Len(), took)
+	}
 }
 
 func TestTableLookupDoesNotAllocate(t *testing.T) {
