@@ -326,7 +326,7 @@ func TestKeysFromTheCommandLine(t *testing.T) {
 	if !slices.Equal(only.Only, []string{"leerVerificacion", "verificarEmpresa"}) {
 		t.Errorf("--only: %+v", only)
 	}
-	if says := failing(t, exitUsage, "keys", "create", "--org", org, "--mode", "live", "--only", "verificarTodo", "--data", data); !strings.Contains(says, "verificarTodo") {
+	if says := failing(t, exitUsage, "keys", "create", "--org", org, "--mode", "live", "--only", "operacionInexistente", "--data", data); !strings.Contains(says, "operacionInexistente") {
 		t.Errorf("an unknown operation: %s", says)
 	}
 	failing(t, exitUsage, "keys", "create", "--org", org, "--mode", "live", "--only", "consultarSalud", "--data", data)
