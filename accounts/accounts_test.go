@@ -18,6 +18,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"go.uber.org/goleak"
+	"pgregory.net/rapid"
 
 	"cotejo/accounts"
 	"cotejo/ledger"
@@ -32,7 +33,7 @@ var (
 // fixture is a service on a ledger in memory with a clock that steps.
 type fixture struct {
 	*accounts.Service
-	t      *testing.T
+	t      rapid.TB
 	ledger *ledger.Ledger
 	store  store.Store
 	mu     sync.Mutex

@@ -367,7 +367,7 @@ func (m *machine) Check(t *rapid.T) {
 
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		m := &machine{fixture: &fixture{t: t, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}, fs: vfs.NewMem(), commits: 1, rows: 1,
+		m := &machine{fixture: &fixture{t: rt, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}, fs: vfs.NewMem(), commits: 1, rows: 1,
 			tried: []ledger.OrgID{2}, secrets: []string{strings.Repeat("x", 66)},
 			orgs: map[ledger.OrgID]accounts.Organization{}, keys: map[string]*modelKey{}, wallets: map[ledger.AccountID]ledger.Charged{}, givenUp: map[string]bool{}}
 		m.Reopen(rt)

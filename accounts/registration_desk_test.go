@@ -2,11 +2,13 @@ package accounts_test
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"pgregory.net/rapid"
 
 	"cotejo/accounts"
 	"cotejo/ledger"
@@ -61,7 +63,7 @@ func newDesk(t *testing.T, spec accounts.RegistrationKeySpec) *desk {
 }
 
 // reopen starts the service again on what the disk has.
-func (d *desk) reopen(t *testing.T) {
+func (d *desk) reopen(t rapid.TB) {
 	t.Helper()
 	if d.fixture != nil {
 		d.close()
@@ -169,8 +171,11 @@ func (d *desk) checkOpened(o accounts.Opened, want accounts.Fiscal) {
 	if fiscal, err := d.Fiscal(o.Account, o.ID); err != nil || fiscal != want {
 		d.t.Errorf("fiscal data %+v, %v", fiscal, err)
 	}
-	if found, err := d.Check(ctx); err != nil || len(found.HalfWay)+len(found.Violations) > 0 {
-		d.t.Errorf("%+v, %v", found, err)
+	found, err := d.Check(ctx)
+	// Another account may wait for its repair meanwhile.
+	ofOthers := func(c accounts.Claim) bool { return c.Account != o.Account }
+	if half := slices.DeleteFunc(found.HalfWay, ofOthers); err != nil || len(half)+len(found.Violations) > 0 {
+		d.t.Errorf("half-way %+v, violations %v, %v", half, found.Violations, err)
 	}
 	if keys, err := d.Keys(o.ID); err != nil || len(keys) != 2 {
 		d.t.Errorf("keys %+v, %v", keys, err)

@@ -45,8 +45,8 @@ func (b *bureau) code(r accounts.Issued) {
 	delete(b.unsure, r.ID)
 }
 
-func (b *bureau) Reopen(*rapid.T) {
-	b.desk.reopen(b.t)
+func (b *bureau) Reopen(t *rapid.T) {
+	b.desk.reopen(t)
 	b.dead = false
 }
 
@@ -205,7 +205,7 @@ func TestRegistrationModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		b := &bureau{desk: &desk{fs: vfs.NewMem(), at: time.Date(2026, 11, 20, 16, 15, 0, 0, time.UTC)}, opened: map[string]accounts.Opened{},
 			tries: map[accounts.RegistrationID]int{}, current: map[accounts.RegistrationID]string{}, unsure: map[accounts.RegistrationID]bool{}}
-		b.desk.reopen(t)
+		b.desk.reopen(rt)
 		defer func() { b.desk.close() }()
 		for _, most := range []int{0, 1} {
 			_, k, err := b.CreateRegistrationKey(ctx, accounts.RegistrationKeySpec{Name: "Llave", Max: most})
