@@ -84,15 +84,23 @@ type fixture struct {
 	mailErr error          // under mu: why nothing is sent
 }
 
+// sandboxDir holds the sources of the sandbox, loaded once for every fixture, none of
+// which writes there.
+var sandboxDir = sync.OnceValue(func() string {
+	dir := must(os.MkdirTemp("", "pruebas"))
+	c := must(snapshots.OpenCatalogue(dir))
+	for _, file := range sandbox.Files() {
+		must(ingest.Ingest(context.Background(), c, ingest.Request{Source: file.Source, Name: file.Name, Content: file.Open, Corte: file.Corte, Now: file.Downloaded}))
+	}
+	return dir
+})
+
 func newFixture(t testing.TB) *fixture {
 	f := &fixture{t: t, now: noon, keys: map[string]string{}, orgs: map[string]accounts.Organization{}, log: &logBuffer{}, disk: vfs.NewMem()}
 	dir := t.TempDir()
 	f.sourcesDir = filepath.Join(dir, "fuentes")
 	f.sources = must(snapshots.OpenCatalogue(f.sourcesDir))
-	tests := must(snapshots.OpenCatalogue(filepath.Join(dir, "pruebas")))
-	for _, file := range sandbox.Files() {
-		f.ingest(tests, ingest.Request{Source: file.Source, Name: file.Name, Content: file.Open, Corte: file.Corte, Now: file.Downloaded})
-	}
+	tests := must(snapshots.OpenCatalogue(sandboxDir()))
 	f.live = must(snapshots.NewLive(f.sources, catalog.Prepare))
 	testLive := must(snapshots.NewLive(tests, catalog.Prepare))
 

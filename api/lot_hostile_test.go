@@ -75,7 +75,15 @@ func TestHostileLists(t *testing.T) {
 	if after := funds(); after != before {
 		t.Errorf("charged: %+v, was %+v", after, before)
 	}
-	// What it is given it can use: a list of the largest size.
+}
+
+// TestListOfTheLargestSize: what is allowed is also answered.
+func TestListOfTheLargestSize(t *testing.T) {
+	if testing.Short() {
+		t.Skip("45 s under the race detector; smaller lists are raced too")
+	}
+	f := newFixture(t)
+	f.loadStage(3)
 	if l := f.sendList("?detalle=resumen", "test", someRFCs(100_000)); len(l.Results) != 100_000 {
 		t.Errorf("%d results", len(l.Results))
 	}
