@@ -14,6 +14,9 @@ import (
 // store, with all that is written for it: movements, counts, the links of the chain.
 // Its texts are some 20 KB.
 func TestOrderIsSmall(t *testing.T) {
+	if testing.Short() {
+		t.Skip("sizes are the same under the race detector")
+	}
 	f := func(orders, units, most int) {
 		t.Helper()
 		fs := vfs.NewMem()

@@ -35,6 +35,9 @@ func sample(t testing.TB) *Catalogue {
 
 // One byte changed anywhere in any published file is detected by name.
 func TestEveryFlippedByte(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine; 20 s under the race detector")
+	}
 	c := sample(t)
 	latest, err := c.LatestEdition()
 	if err != nil {
