@@ -28,14 +28,14 @@ func openPebble(t *testing.T, dir string, o store.PebbleOptions) *store.Pebble {
 }
 
 func TestPebbleConformance(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	storetest.Run(t, func(t *testing.T) store.Store {
 		return openPebble(t, "datos", store.PebbleOptions{FS: vfs.NewMem()})
 	})
 }
 
 func TestPebbleOnDiskConformance(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	storetest.Run(t, func(t *testing.T) store.Store {
 		return openPebble(t, filepath.Join(t.TempDir(), "datos"), store.PebbleOptions{})
 	})
