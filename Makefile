@@ -14,6 +14,7 @@ RACED    := ./store/... ./snapshots/... ./accounts ./api/... ./admin ./accesslog
 KILLED   := ./cmd/cotejo
 KILLS    ?= 60
 # The race detector makes these some twelve times as slow; make test runs 5000 and 100.
+# -short leaves out what a single goroutine does.
 RACED_CRASHES ?= 30
 RACED_CHECKS  ?= 20
 FUZZTIME ?= 10s
