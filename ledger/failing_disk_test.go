@@ -47,7 +47,7 @@ func alone(t *testing.T) bool {
 const aloneEnv = "COTEJO_TEST_ALONE"
 
 // TestFailingDisk fails the n-th sync or write of a working ledger's disk, for
-// every n (with -short, every twentieth): a failure of the log ends the engine, and
+// every n (with -short, every tenth): a failure of the log ends the engine, and
 // every command that was acknowledged before is there after the restart, whether
 // or not the kernel still wrote what it could not sync.
 func TestFailingDisk(t *testing.T) {
@@ -58,7 +58,7 @@ func TestFailingDisk(t *testing.T) {
 		var total failed
 		step := 1
 		if testing.Short() {
-			step = 20
+			step = 10
 		}
 		for n := 0; n < most; n += step {
 			d := &failingDisk{t: t, failure: failure, stays: stays, match: match, n: int64(n + 1)}
